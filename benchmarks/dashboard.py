@@ -34,8 +34,8 @@ from leeward.store.directory.lock import Lock
 from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.groups import LIBVER, write_root
 from leeward.store.format.keys import Key
-from leeward.store.isolated.templates import GroupWriter
 from leeward.store.paths import RunPaths
+from leeward.store.writer_main import GroupWriter
 from store import LEEWARD, example, numbered, resident_mb, row
 from wake import ONE_CORE, cpu_name
 
@@ -63,7 +63,7 @@ def write_results(path, results, campaign):
     with h5py.File(path, "w", libver=LIBVER) as file:
         groups = GroupWriter(file)
         for result in results:
-            groups.write(str(result.key), result.attributes, result.datasets, result.seal)
+            groups.write(str(result.key), {**result.attributes, "seal": result.seal}, result.datasets)
             lines.add(index_line(result))
         write_root(file, {"campaign": campaign.study_text(), "campaign_name": campaign.name})
     write_output_index(path, lines)

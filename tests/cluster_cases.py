@@ -16,8 +16,8 @@ from run_cases import PATIENCE_S, until
 # Statements for the process of a command. The coordinator is patient: on a machine that stands still for a while it
 # takes no worker for lost, and no task that waits for long goes to another worker, which would compute it twice.
 PATIENT = (
-    "from leeward.engines.cluster import crew, links, units;"
-    f"units.STALLED_S = crew.ANSWER_S = links.CONNECT_S = links.ANSWER_S = {PATIENCE_S};"
+    "from leeward.engines.cluster import crew, engine, links;"
+    f"engine.STALLED_S = crew.ANSWER_S = links.CONNECT_S = links.ANSWER_S = {PATIENCE_S};"
 )
 # A Dask worker gets a task when it has a free slot, however brief tasks are: none waits behind another one.
 ONE_AT_A_TIME = "from leeward.engines.cluster import members; members.MOST_TOGETHER = 1; members.BRIEF_S = 0.0;"

@@ -12,7 +12,7 @@ import time
 from leeward.store import reader_main as reading
 
 NAME, FAULT = os.environ["FAULT"].split()
-judged = reading._judged
+send_findings = reading._send_findings
 
 
 class Output(reading.Output):
@@ -47,10 +47,10 @@ def faulty(name, *others):
             os.write(Output.handle, b"garbage" * 100)
         if FAULT == "bug":
             raise LookupError("of our own")
-    return judged(name, *others)
+    return send_findings(name, *others)
 
 
-reading._judged = faulty
+reading._send_findings = faulty
 reading.Output = Output
 if FAULT == "unborn":
     sys.exit(1)

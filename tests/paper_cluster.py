@@ -2,6 +2,7 @@
 
 from leeward import __version__
 from leeward.engines.cluster import pilot
+from leeward.engines.cluster.links import Link
 from leeward.store.format.keys import Key
 
 
@@ -38,15 +39,14 @@ class PaperFuture:
         self.released = True
 
 
-class PaperCluster:
+class PaperCluster(Link):
     """A link, its client and its workers."""
 
-    address = "paper:1"
     expects = None
+    is_alive = True
 
     def __init__(self):
-        self.client = self
-        self.is_alive = True
+        super().__init__(self, "paper:1")
         self.submitted = []
         self.told = []
         self.topics = {}
@@ -70,15 +70,6 @@ class PaperCluster:
 
     def addresses(self):
         return self.present
-
-    def joined(self, member):
-        pass
-
-    def lost(self, member):
-        pass
-
-    def tend(self, left, members):
-        pass
 
     def close(self):
         self.is_alive = False
@@ -105,7 +96,7 @@ class PaperCluster:
 
     def units(self, address=None):
         """Those that are under way."""
-        found = [f for f in self.submitted if f.function is pilot.work_off and not f.done() and not f.released]
+        found = [f for f in self.submitted if f.function is pilot.compute_unit and not f.done() and not f.released]
         return [unit for unit in found if address is None or unit.workers == [address]]
 
     def say(self, engine, unit, what, keys, **facts):
@@ -115,9 +106,12 @@ class PaperCluster:
     def send(self, unit, what, keys, **facts):
         """The same, and it is not heard yet."""
         token = unit.arguments[0]
-        facts = {"worker": f"paper-{unit.workers[0][-1]}-x", "line": {}, "took_s": 0.001, **facts}
+        if what != "Stuck":
+            facts = {"worker": f"paper-{unit.workers[0][-1]}-x", **facts}
+        if what == "Done":
+            facts = {"line": {}, "took_s": 0.001, **facts}
         outcomes = [{"what": what, "key": str(key), **facts} for key in keys]
-        self.topics[token]((0.0, {"unit": unit.arguments[1], "outcomes": outcomes}))
+        self.topics[token]((0.0, {"unit": unit.key, "outcomes": outcomes}))
 
     def begin(self, engine, unit, *keys):
         return self.say(engine, unit, "Began", keys or keys_of(unit))
@@ -129,7 +123,7 @@ class PaperCluster:
 
 
 def keys_of(unit):
-    return [Key.parse(key) for key in unit.arguments[2]]
+    return [Key.parse(key) for key in unit.arguments[1]]
 
 
 def tasks(count):

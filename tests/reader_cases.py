@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Container
 from pathlib import Path
 
+from leeward.store.isolated.frames import Frame
 from leeward.store.isolated.reader_process import Child, ChildLostError
 
 HERE = Path(__file__).parent
@@ -24,9 +25,9 @@ def be_patient(monkeypatch, silent: Callable[[], Container[int]]) -> None:
 
     So that a limit can be short, and no innocent child is ended for being slow.
     """
-    wait = Child._fill
+    wait = Child._next
 
-    def patiently(child: Child, seconds: float) -> None:
+    def patiently(child: Child, seconds: float) -> Frame:
         while True:
             is_silent = child.pid in silent()
             try:
@@ -35,4 +36,4 @@ def be_patient(monkeypatch, silent: Callable[[], Container[int]]) -> None:
                 if is_silent or not error.is_timeout:
                     raise
 
-    monkeypatch.setattr(Child, "_fill", patiently)
+    monkeypatch.setattr(Child, "_next", patiently)

@@ -31,7 +31,7 @@ from leeward.store.directory.index import Brief
 from leeward.store.directory.records import Failure, Record
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.watch import Figures, TaskTable, best_of_all, best_of_farms, observe, snapshot
+from leeward.watch import TaskTable, best_of_all, best_of_farms, observe, snapshot
 from leeward.wind import Site, Turbine, WindFarm
 from run_cases import leeward_here
 
@@ -134,9 +134,7 @@ def test_the_best_is_the_one_with_the_highest_capacity_factor(path, campaign):
     assert best_of_farms(cells) == {0: best}
     assert best_of_all(cells) == best
     assert best_key(known_aeps(path, Choice()), campaign) == (best, True)
-    figures = Figures(path)
-    figures.refresh()
-    table = TaskTable(seen, figures)
+    table = TaskTable(seen)
     assert table.find(best).capacity_factor == pytest.approx(FACTOR)
     (farm,) = best_of_each_farm(path, campaign, Choice())
     assert (farm.aep_gwh, farm.is_by_factor) == (190.0, True)

@@ -7,9 +7,19 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from leeward.charts.colours import colour, colours_apart, loss_range
-from leeward.charts.scales import Scale, decimals, padded, shortened
-from leeward.charts.series import above_median, class_name, is_curve, uncovered
+from leeward.charts import (
+    Scale,
+    above_median,
+    class_name,
+    colour,
+    colours_apart,
+    decimals,
+    is_curve,
+    loss_range,
+    padded,
+    shortened,
+    uncovered,
+)
 from leeward.wind import WindRose
 
 

@@ -15,10 +15,11 @@ from foreign_files import (
 )
 from leeward.errors import InputError
 from leeward.store.directory.shards import store_result
+from leeward.store.directory.sources import gather
 from leeward.store.format.found import FoundFile
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
-from leeward.store.merging.check import check, gather
+from leeward.store.merging.check import check
 from leeward.store.paths import RunPaths
 
 
@@ -68,13 +69,14 @@ def test_shards_in_the_wrong_place(run):
     shutil.copy(one, one.with_name("farm7_t7_s7.h5"))
     shutil.copy(run.output, run.shard(Key(0, 0, 3)))
     write_foreign_file(run.shard(Key(0, 0, 4)), [(0, 0, 4)])
-    report = check([run.root])
+    heard = []
+    report = check([run.root], on_found=heard.append)
     assert not report.is_well
     assert set(report.keys) == {Key(0, 0, 0), Key(0, 0, 1), Key(0, 0, 3), Key(0, 0, 4)}
     assert report.result_verdicts[Verdict.WRONG_STRUCTURE] == 2 + 4
     assert report.file_verdicts[Verdict.WRONG_STRUCTURE] == 2
-    reasons = {problem.path: problem.reason for problem in report.problems}
-    assert reasons[two] == f"it belongs in {one}"
+    reasons = {found.path: found.reason for found in heard if found.verdict is not Verdict.VALID}
+    assert reasons[two] == f"it is in the wrong place; expected {one}"
 
 
 def test_the_folder_of_the_crash(tmp_path):
@@ -83,7 +85,8 @@ def test_the_folder_of_the_crash(tmp_path):
     assert not report.is_well
     assert report.file_verdicts == {Verdict.VALID: 7, Verdict.EMPTY: 1, Verdict.TRUNCATED: 1}
     assert (report.no_aep, len(report.keys), report.results) == (3, 8, 9)
-    assert [problem.path.name for problem in report.problems] == ["worker_101.h5", "worker_108.h5"]
+    bad = [found.path.name for found in heard if found.verdict is not Verdict.VALID]
+    assert bad == ["worker_101.h5", "worker_108.h5"]
     assert list(report.duplicates) == [Key(0, 0, 0)]
     assert not report.conflicts
     assert len(heard) == 9 + 9
@@ -113,7 +116,7 @@ def test_a_judge(run):
     heard = []
     report = check([run.output], judge=judge, on_found=heard.append)
     assert report.result_verdicts == {Verdict.VALID: 4, Verdict.IMPLAUSIBLE: 1}
-    assert report.problems[0].reason == "too good"
+    assert [found.reason for found in heard if found.verdict is Verdict.IMPLAUSIBLE] == ["too good"]
     assert (heard[-1].valid, heard[-1].bad) == (4, 1)
     assert not report.is_well
 
@@ -125,13 +128,11 @@ def test_what_is_not_in_the_campaign_is_not_judged(run):
     assert report.missing == []
 
 
-def test_problems_are_bounded_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("leeward.store.merging.check.MOST_PROBLEMS", 3)
-    for i in range(6):
-        (tmp_path / f"{i}.h5").touch()
-    report = check([tmp_path])
-    assert len(report.problems) == 3
-    assert report.file_verdicts[Verdict.EMPTY] == 6
+def test_unfit_files_are_bounded_and_counted(run, monkeypatch):
+    monkeypatch.setattr("leeward.store.merging.check.MOST_UNFIT", 3)
+    report = check([run.root], judge=lambda result: "too good")
+    assert len(report.unfit) == 3
+    assert report.result_verdicts[Verdict.IMPLAUSIBLE] == 5
 
 
 def test_gather(run, tmp_path):

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward import open_layouts
-from leeward.plots import fonts, style
+from leeward.plots import style
 from leeward.store.format.keys import Key
 from leeward.watch import campaign_of, find_result
 from run_cases import leeward_here, make_campaign
@@ -287,7 +287,7 @@ def test_a_picture_is_replaced_whole(made, tmp_path, monkeypatch):
 
 
 def test_letters_that_no_font_has_are_told_in_a_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(fonts, "FALLBACKS", ())
+    monkeypatch.setattr(style, "FALLBACKS", ())
     path = make_campaign(tmp_path)
     path.write_text(f"name: 風力\n{path.read_text()}", encoding="utf-8")
     done = plot(tmp_path, "rose", "--campaign", "campaign.yaml", "-o", "rose.png")

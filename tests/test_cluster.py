@@ -46,7 +46,7 @@ from types import SimpleNamespace
 
 from leeward.engines import local
 
-local.STANDSTILL_S = float("inf")
+local.STOPPED_S = float("inf")
 local.time = SimpleNamespace(monotonic=lambda: time.monotonic() + ({ahead_s} if Path({late!r}).exists() else 0.0))
 """
 

@@ -10,11 +10,12 @@ from leeward import __version__
 from leeward.campaign import load
 from leeward.campaign.work import LayoutWork
 from leeward.cli.run_display import sentence
-from leeward.engines.cluster import crew, engine as module, members, pilot, units
+from leeward.engines.cluster import crew, engine as module, members, pilot
 from leeward.engines.cluster.members import Member, Pace
 from leeward.engines.engine import Assignment, Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
 from leeward.runs import coordinator, disk
-from leeward.runs.context import Options, RunContext, RunReport, StopNowError
+from leeward.runs.context import Options, RunContext, RunReport
+from leeward.runs.stop import StopNowError
 from leeward.store.directory import space
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -56,7 +57,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     made = Clock()
-    for one in (module, crew, units, members):
+    for one in (module, crew, members):
         monkeypatch.setattr(one, "time", made)
     return made
 
@@ -69,7 +70,7 @@ def hand_out(engine, waiting):
 
 
 def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, monkeypatch):
-    monkeypatch.setattr(units, "MOST_AHEAD", 500)
+    monkeypatch.setattr(members, "MOST_AHEAD", 500)
     for number in range(2, 6):
         paper.join(engine, f"paper:{number}", slots=8)
     waiting, done, handed, sizes = tasks(3000), set(), 0, set()
@@ -172,7 +173,7 @@ def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper
 
 def test_tasks_that_are_kept_apart_keep_no_others_from_a_worker_that_is_free(engine, paper):
     """However many: they all wait in front."""
-    lost = tasks(units.NEAREST + 50)
+    lost = tasks(members.NEAREST + 50)
     paper.join(engine, slots=len(lost))
     hand_out(engine, lost.copy())
     for unit in paper.units():
@@ -246,7 +247,7 @@ def test_a_unit_that_waits_behind_others_is_not_silent(engine, paper, clock):
 def test_a_cluster_without_anybody_is_given_up(engine, paper, clock):
     engine.poll(0.0)
     paper.join(engine, version="0.0.1")
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     with pytest.raises(EngineLostError, match=r"paper:1 could be used for 600 s: it has leeward 0.0.1"):
         engine.poll(0.0)
 
@@ -255,16 +256,16 @@ def test_somebody_on_the_way_is_waited_for_and_has_time_to_answer(engine, paper,
     """Who does not answer in this time does not end the hope for others that are still to come."""
     paper.expects = "2 jobs are queued"
     for _ in range(3):
-        clock.ahead_s += crew.NOBODY_AFTER_S + 1
+        clock.ahead_s += crew.NO_WORKER_S + 1
         assert engine.poll(0.0) == []
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     assert engine.poll(0.0) == engine.poll(0.0) == []
     assert "unfit" not in {event["event"] for event in paper.told}
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     assert engine.poll(0.0) == []
     assert "it has not answered for 600 s" in [event.get("reason") for event in paper.told]
     paper.expects = None
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     with pytest.raises(EngineLostError, match="could be used for 600 s: it has not answered for 600 s"):
         engine.poll(0.0)
 
@@ -274,7 +275,7 @@ def test_who_answers_late_gets_tasks_all_the_same(engine, paper, clock):
     paper.expects = "2 jobs are queued"
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     engine.poll(0.0)
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     engine.poll(0.0)
     assert paper.told[-2]["event"] == "unfit"
     paper.join(engine, "paper:2")
@@ -365,7 +366,7 @@ def test_a_result_that_does_not_verify_is_none(engine, paper):
     hand_out(engine, tasks(1))
     (unit,) = paper.units()
     paper.begin(engine, unit)
-    (outcome,) = paper.say(engine, unit, "Computed", keys_of(unit), shard=b"junk")
+    (outcome,) = paper.say(engine, unit, "Done", keys_of(unit), shard=b"junk")
     assert isinstance(outcome, Failed)
     assert "does not verify" in outcome.message
 
@@ -377,9 +378,8 @@ def test_what_a_worker_says_after_its_tasks_were_taken_away_is_not_heard(engine,
     (unit,) = paper.units()
     (key,) = keys_of(unit)
     paper.begin(engine, unit)
-    facts = {"key": str(key), "worker": "paper-2-x", "message": "full"}
-    messages = [{**facts, "what": what} for what in ("Stuck", "Unstuck")]
-    paper.topics[unit.arguments[0]]((0.0, {"unit": unit.arguments[1], "outcomes": messages}))
+    messages = [{"what": "Stuck", "key": str(key), "message": "full"}, {"what": "Unstuck", "key": str(key)}]
+    paper.topics[unit.arguments[0]]((0.0, {"unit": unit.key, "outcomes": messages}))
     assert engine.poll(0.0) == [Stuck(key, "full"), Unstuck(key), Returned(key)]
 
 
@@ -388,7 +388,7 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     """The others are through with what they have before it is known that it does not concern them."""
     line = {"aep": 1.0, "wake_loss": 0.1}
 
-    def tend(*_):
+    def adjust(*_):
         clock.ahead_s += 1.0
         assert clock.ahead_s < 300.0, "nobody does anything"
         for unit in paper.units():
@@ -403,14 +403,15 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     hand_out(engine, [Key(0, 0, 99)])
     paper.finish(engine, *paper.units(), took_s=0.25)  # from now on several travel together
     paper.join(engine, "paper:3")
-    paper.tend = tend
+    paper.adjust = adjust
     for one in (coordinator, disk):
         monkeypatch.setattr(one, "time", clock)
-    quiet = mock.Mock(is_due=False, is_asked=False)
+    quiet = mock.Mock(is_due=False, is_requested=False)
     quiet.find.return_value = None
     report = RunReport(RunPaths(tmp_path / "layouts.h5"), engine._work, tasks(40))
-    context = RunContext(report, Options(), paper.tell, lock=quiet, audit=quiet, stop=quiet)
-    coordinator.Coordinator(context, disk.RunDisk(paper.tell, quiet, 1800.0), quiet).run(tasks(40), engine)
+    writes = disk.RunDisk(paper.tell, quiet, 1800.0)
+    context = RunContext(report, Options(), paper.tell, lock=quiet, audit=quiet, stop=quiet, disk=writes)
+    coordinator.Coordinator(context, quiet).run(tasks(40), engine)
     assert (set(report.results), report.computed) == (set(tasks(40)), 40)
     (unfit,) = [event for event in paper.told if event["event"] == "unfit"]
     assert "the disk rejects its writes, but accepts those of other workers" in unfit["reason"]

@@ -260,7 +260,7 @@ def test_an_encrypted_cluster_with_one_worker_of_another_version(tmp_path, monke
         monkeypatch.setattr(links, "CONNECT_S", 3.0)
         strangers = {f"tls_{name}": file for name, file in make_tls_files(tmp_path / "of others").items()}
         for address, files in ((own.address, strangers), (own.address.replace("tls", "tcp"), {})):
-            with pytest.raises(LeewardError, match=f"{address}: no Dask scheduler answers there"):
+            with pytest.raises(LeewardError, match=f"{address}: no Dask scheduler answers"):
                 links.connect(DaskSpec(scheduler=address, **files), lambda *_, **__: None)
         given = [word for name, file in tls_files.items() for word in (f"--tls-{name}", file)]
         process = start("run", "campaign.yaml", *on(own), *given, cwd=tmp_path)

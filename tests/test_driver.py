@@ -205,12 +205,12 @@ def test_own_function(small_site, turbine):
     by_name = [
         ("no_such_module:f", "no_such_module"),
         (f"{__name__}:no_such", "no_such"),
-        (":f", "no module name"),
+        (":f", "not a module name"),
     ]
-    for name, said in [*by_name, (".mod:f", "no module name"), ("os:no such", "no function")]:
+    for name, said in [*by_name, (".mod:f", "not a module name"), ("os:no such", "no function")]:
         with pytest.raises(InputError, match=said):
             optimise(problem, 0, recipe=name)
-    with pytest.raises(InputError, match="no function 'LITTLE'"):
+    with pytest.raises(InputError, match="no function or class 'LITTLE'"):
         optimise(problem, 0, recipe=f"{__name__}:LITTLE")
     array = optimise(problem, 7, recipe=lambda problem, seed: np.array(in_a_row(problem, seed)))
     np.testing.assert_array_equal(array.x, solution.x)

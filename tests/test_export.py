@@ -16,8 +16,7 @@ import yaml
 
 from export_cases import campaign_data, make_run
 from foreign_files import left_behind, own_result, write_own_file
-from leeward.campaign import load
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import load, open_layouts
 from leeward.cli.export import FormatName
 from leeward.errors import InputError, StorageError
 from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, write

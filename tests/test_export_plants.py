@@ -12,8 +12,7 @@ import pyproj
 import pytest
 
 from export_cases import LEFT, LOW, SITE, campaign_data, make_run
-from leeward.campaign import load
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import load, open_layouts
 from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
 from leeward.export.plant import closed_curve_points, curve_points, plant_of

@@ -1,5 +1,6 @@
 """The worker files of other scripts: what is taken for a result, and what it becomes."""
 
+import contextlib
 import io
 import math
 
@@ -29,7 +30,7 @@ KEY = Key(1, 2, 3)
 @pytest.fixture(scope="module")
 def judged():
     """Reads a file, by one child for all: gives its results, and what is said of the file."""
-    with Reader(contents=True) as reader:
+    with contextlib.closing(Reader(contents=True)) as reader:
 
         def judged(path):
             *results, file = reader.read(path)

@@ -14,7 +14,7 @@ from foreign_files import own_result, write_own_file
 from leeward.errors import InputError
 from leeward.runs import resume
 from leeward.store.directory.audit import append_line, read_lines
-from leeward.store.directory.index import output_index, output_index_path, told_count
+from leeward.store.directory.index import indexed_count, output_index, output_index_path
 from leeward.store.directory.records import BadRecordError, read_record
 from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
@@ -126,7 +126,7 @@ def test_no_command_changes_what_a_link_leads_to(run, precious, name):
         clean(run, merged=True)
     with pytest.raises(InputError, match="is a link to"):
         merge([run.root], run.output.with_name("all.h5"), on_bad="skip", remove_sources=True)
-    resume.tidy(run)
+    resume.remove_leftovers(run)
     assert not any(str(precious) in os.path.realpath(path.parent) for path in run.files())
     assert state(precious) == before
 
@@ -214,7 +214,7 @@ def test_tidying_removes_only_what_leeward_named(run, precious):
         path.parent.mkdir(exist_ok=True)
         path.write_text("half")
         os.utime(path, (1e9, 1e9))
-    resume.tidy(run)
+    resume.remove_leftovers(run)
     assert not any(path.exists() for path in (*old, *gone, gone[2].parent))
     assert all(path.exists() for path in stay)
 
@@ -233,7 +233,7 @@ def test_tidying_goes_on_after_a_file_that_vanished(run, monkeypatch):
         return [names[1], *found]
 
     monkeypatch.setattr(RunPaths, "temporaries", vanishing)
-    resume.tidy(run)
+    resume.remove_leftovers(run)
     assert not any(path.exists() for path in names)
 
 
@@ -340,4 +340,4 @@ def test_readers_and_appenders_accept_regular_files_only(odd):
     output = write_own_file(odd.with_name("layouts.h5"), [own_result()])
     odd.rename(output_index_path(output))
     assert output_index(output) is None
-    assert told_count(output) is None
+    assert indexed_count(output) is None

@@ -8,7 +8,7 @@ import pytest
 from campaign_cases import load_study
 from foreign_files import own_result, write_own_file
 from leeward import parsing
-from leeward.campaign import Campaign, figures
+from leeward.campaign import Campaign, physics
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.campaign.selection import chosen_tasks, read_keys
 from leeward.errors import InputError
@@ -126,11 +126,11 @@ def test_deep_list_of_keys_is_refused(tmp_path):
 
 
 def test_huge_numbers_of_turbines_are_refused_at_once(tmp_path):
-    assert figures.MOST_TURBINES == layout_result.MOST_TURBINES
-    says = "line 15: turbines_per_farm is 100000000 turbines in one farm; expected at most 100000"
+    assert physics.MOST_TURBINES == layout_result.MOST_TURBINES
+    says = "line 15: turbines_per_farm is too large: 100000000 turbines in one farm; expected at most 100000"
     with pytest.raises(InputError, match=says):
         load_study(tmp_path, ("turbines_per_farm: 12", "turbines_per_farm: 100000000"))
-    with pytest.raises(InputError, match="capacity_mw is 66666666666 turbines in one farm"):
+    with pytest.raises(InputError, match="capacity_mw is too large: 66666666666 turbines in one farm"):
         load_study(tmp_path, ("turbines_per_farm: 12", "capacity_mw: 1e12"))
     with pytest.raises(InputError, match="grid_size is 100000000; expected a number of at most 2000"):
         load_study(tmp_path, more="optimiser: {grid_size: 100000000}\n")

@@ -8,7 +8,7 @@ import pytest
 
 import leeward
 from foreign_files import own_result, write_crashed_folder, write_foreign_file, write_own_file
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import open_layouts
 from leeward.errors import InputError, LeewardError
 from leeward.formats.rows import LAYOUT_COLUMNS, TURBINE_COLUMNS
 from leeward.store.directory.shards import store_result

@@ -89,8 +89,8 @@ def test_workers_that_are_killed_while_they_start_do_not_end_a_run(tmp_path, mon
     ("program", "shown"),
     [
         ("import no_module_of_this_name", "No module named 'no_module_of_this_name'"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"SIGSEGV.*ends: it is empty"),
-        ("raise SystemExit(1)", r"exit code 1.*ends: it is empty"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"SIGSEGV.*\.log, is empty"),
+        ("raise SystemExit(1)", r"exit code 1.*\.log, is empty"),
     ],
 )
 def test_starts_that_fail_by_themselves_end_a_run_with_the_log(tmp_path, program, shown):

@@ -97,14 +97,15 @@ def test_a_stopped_owner_is_taken_over_when_asked_for_and_learns_of_it(path, hol
         Lock.take(path)
     said = []
     with path.open() as old:
-        lock = Lock.take(path, take_over=True, tell=said.append)
-        assert "before taking over" in said[0]
+        lock = Lock.take(path, take_over=True, emit=lambda kind, **facts: said.append((kind, facts["message"])))
+        assert said[0][0] == "waiting"
+        assert "before taking over" in said[0][1]
         before = counter_in(old)
         holder.send_signal(signal.SIGCONT)
         until(lambda: counter_in(old) > before + 2, "the old owner counts on, in a file without a name")
-    assert lock.is_mine
+    lock.check()
     holder.communicate("")  # and releases what is not its own
-    assert lock.is_mine
+    lock.check()
     lock.release()
 
 

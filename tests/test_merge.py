@@ -13,8 +13,7 @@ from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import contents_of
 from leeward.store.merging.merge import KnownCampaign, merge, merge_run
-from leeward.store.merging.merge_log import write_logs
-from leeward.store.merging.merge_report import Facts
+from leeward.store.merging.merge_report import write_logs
 from leeward.store.merging.writer import OutputHoldsMoreError
 from leeward.store.paths import RunPaths
 from merge_cases import damage, digests, events, expected, found_in, recompute, ten_shards, two_rivals
@@ -163,7 +162,7 @@ def test_sources_of_all_kinds_and_the_same_again(run, tmp_path, output):
 def test_an_existing_output_is_not_robbed(run, output):
     merge([run.root], output)
     run.shard(Key(0, 0, 3)).unlink()
-    with pytest.raises(OutputHoldsMoreError, match="source of the merge"):
+    with pytest.raises(OutputHoldsMoreError, match="sources of the merge"):
         merge([run.root], output)
     assert merge([run.root, output], output).results == 10
     logs = sorted(path.name for path in output.parent.glob("merge_log_*.txt"))
@@ -232,17 +231,12 @@ def test_a_dry_run_changes_nothing(run, output):
 
 
 def test_what_the_campaign_says_goes_into_the_output(run, output):
-    facts = Facts("text", "name", "EPSG:1", 20, 25.0, [Key(0, 0, seed) for seed in range(12)])
-    report = merge([run.root], output, campaign=KnownCampaign(facts=facts))
+    told = {"campaign": "text", "campaign_name": "name", "crs": "EPSG:1", "grid_size": 20, "random_pct": 25.0}
+    expected = [Key(0, 0, seed) for seed in range(12)]
+    report = merge([run.root], output, campaign=KnownCampaign(attributes=told, expected=expected))
     assert report.missing == [Key(0, 0, 10), Key(0, 0, 11)]
     attributes = contents_of(output).file.attributes
-    assert {name: attributes[name] for name in ("campaign", "campaign_name", "crs", "grid_size", "random_pct")} == {
-        "campaign": "text",
-        "campaign_name": "name",
-        "crs": "EPSG:1",
-        "grid_size": 20,
-        "random_pct": 25.0,
-    }
+    assert {name: attributes[name] for name in told} == told
     assert (attributes["total_configs"], attributes["successful_configs"]) == (12, 10)
     assert merge([output], output).size > 0
     kept = contents_of(output).file.attributes
@@ -286,7 +280,7 @@ def test_the_newest_or_the_best_is_preferred(rivals, output):
     paths, first, second = rivals
     report = merge(paths, output, prefer="newest")
     assert digests(output)["farm0_t0_s0"] == first.digest
-    assert [(one.kept, len(one.rivals)) for one in report.conflicts] == [(0, 2)]
+    assert [(one.kept, len(one.alternatives)) for one in report.conflicts] == [(0, 2)]
     with pytest.raises(OutputHoldsMoreError):  # the output was not among the sources
         merge(paths[1:], output, prefer="best")
     merge([*paths, output], output, prefer="best")

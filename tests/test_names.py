@@ -8,8 +8,7 @@ import yaml
 
 from foreign_files import own_result, write_own_file
 from leeward.campaign import load
-from leeward.campaign.names import duplicate_names, key_of
-from leeward.campaign.selection import as_keys, chosen_tasks
+from leeward.campaign.selection import as_keys, chosen_tasks, duplicate_names, key_of
 from leeward.errors import InputError
 from leeward.layout import Area
 from leeward.store.format.keys import Key

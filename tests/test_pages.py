@@ -12,20 +12,16 @@ import pytest
 import shapely
 
 from foreign_files import own_result
-from leeward.charts.colours import loss_range
-from leeward.charts.maps import label_place
+from leeward.charts import label_place, loss_range
 from leeward.errors import InputError
 from leeward.pages import settings as settings_page
-from leeward.pages.charts.axes import share_bar
-from leeward.pages.charts.curves import convergence, rank_chart, strip_chart
-from leeward.pages.charts.maps import BELOW, Frame, bounds_of, layout_plan, loss_scale
-from leeward.pages.charts.rose import rose_chart, rose_key
+from leeward.pages.charts import convergence, rank_chart, rose_chart, share_bar, strip_chart
 from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import gwh, metres, percent, table
-from leeward.pages.task import comparison, phases, plan, result_facts
-from leeward.pages.tasks import best_list, best_map
+from leeward.pages.maps import BELOW, Frame, farm_map, layout_plan, loss_scale
+from leeward.pages.parts import Links, gwh, percent, shown, table
+from leeward.pages.task import comparison, phases, result_facts
+from leeward.pages.tasks import best_list
 from leeward.store.format.keys import Key
 from leeward.watch import FarmShape, LayoutView
 from leeward.wind import Site, WindRose, wind_rose
@@ -78,8 +74,8 @@ def test_attributes():
 
 
 def test_numbers_in_words():
-    assert (gwh(None), gwh(math.nan), gwh(1234.5678), gwh(1.0, 4)) == ("–", "–", "1234.57", "1.0000")
-    assert (percent(None), percent(0.12345), metres(None), metres(719.6)) == ("–", "12.35%", "–", "720 m")
+    assert (gwh(None), gwh(math.nan), gwh(1234.5678)) == ("–", "–", "1234.57")
+    assert (percent(None), percent(0.12345), shown(719.6, "{:.0f} m")) == ("–", "12.35%", "720 m")
     assert percent(-1e-15) == "0.00%"  # a turbine alone loses nothing, and not minus nothing
 
 
@@ -121,7 +117,7 @@ def keys(count):
 @pytest.mark.parametrize("aeps", [[5.0], [5.0] * 7, [9.0, 5.0], np.linspace(90, 80, 1000), np.full(1000, 3.0)])
 def test_a_chart_of_ranks(aeps):
     aeps = np.array(aeps)
-    picture = rank_chart(keys(len(aeps)), aeps, LINKS.task)
+    picture = rank_chart(keys(len(aeps)), aeps, LINKS)
     width, height = size_of(picture)
     assert all(-1 <= number <= max(width, height) + 1 for number in numbers(picture))
     assert picture.count("<circle") == (len(aeps) if len(aeps) <= 400 else 0)
@@ -133,7 +129,7 @@ def test_a_chart_of_ranks(aeps):
 
 def test_ranks_are_no_seeds():
     order = [Key(0, 0, seed) for seed in (7, 3, 5)]
-    picture = rank_chart(order, np.array([9.0, 8.0, 7.0]), LINKS.task)
+    picture = rank_chart(order, np.array([9.0, 8.0, 7.0]), LINKS)
     assert ">rank of the layout (1 = best)</text>" in picture
     assert ">seed 7</text>" in picture  # beside the best one
     assert "<title>rank 2: seed 3, 8.00 GWh</title>" in picture
@@ -143,8 +139,8 @@ def test_ranks_are_no_seeds():
 def test_charts_do_not_magnify_rounding_errors(aeps):
     aeps = np.array(aeps)
     columns = {"a": (keys(len(aeps)), aeps)}
-    charts = [strip_chart(columns, LINKS.task, relative=is_relative) for is_relative in (False, True)]
-    charts += [rank_chart(keys(len(aeps)), aeps, LINKS.task), convergence(["random"], [aeps[0]], None)]
+    charts = [strip_chart(columns, LINKS, relative=is_relative) for is_relative in (False, True)]
+    charts += [rank_chart(keys(len(aeps)), aeps, LINKS), convergence({"random": aeps[0]}, None)]
     for picture in charts:
         labels = re.findall(r'text-anchor="end" class="label">(-?[0-9.e-]+)</text>', picture)
         assert len(set(labels)) == len(labels) > 1
@@ -155,7 +151,7 @@ def test_charts_do_not_magnify_rounding_errors(aeps):
 def test_a_chart_of_strips(count):
     rng = np.random.default_rng(count)
     columns = {f"<t{i}>": (keys(count), rng.normal(100, 1, count)) for i in range(3)}
-    picture = strip_chart({**columns, "none": ([], np.zeros(0)), "flat": (keys(2), np.full(2, 5.0))}, LINKS.task)
+    picture = strip_chart({**columns, "none": ([], np.zeros(0)), "flat": (keys(2), np.full(2, 5.0))}, LINKS)
     numbers(picture)
     assert picture.count("dot best") == 4  # of each that has any
     assert "none" not in picture
@@ -169,7 +165,7 @@ def test_strips_that_are_far_apart_can_be_looked_at_closely():
         "small": (keys(3), np.array([101.0, 100.0, 99.0])),
         "large": (keys(3), np.array([1010.0, 1000.0, 990.0])),
     }
-    picture = strip_chart(columns, LINKS.task, relative=True)
+    picture = strip_chart(columns, LINKS, relative=True)
     heights = [float(y) for y in re.findall(r'cy="([^"]+)"', picture)]
     assert heights[:3] == pytest.approx(heights[3:])
     assert len(set(heights)) == 3
@@ -190,11 +186,11 @@ def test_a_plan_of_a_narrow_area_has_room_for_its_scale():
 
 
 def test_how_aep_grew():
-    picture = convergence(["placing", "descent"], [90.0, 95.5], np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
+    picture = convergence({"placing": 90.0, "descent": 95.5}, np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
     numbers(picture)
     assert "placing 90.00 GWh, descent 95.50 GWh" in picture
-    numbers(convergence(["placing"], [90.0], None))
-    numbers(convergence([], [], np.array([[0.0, 10.0], [90.0, 90.0]])))
+    numbers(convergence({"placing": 90.0}, None))
+    numbers(convergence({}, np.array([[0.0, 10.0], [90.0, 90.0]])))
 
 
 def test_how_aep_grew_without_numbers():
@@ -219,7 +215,9 @@ def test_where_there_is_no_layout_yet():
     listed = best_list({}, {}, None, LINKS)
     assert "<table" not in listed
     assert "There are no layouts yet." in listed
-    picture = best_map([FarmShape(0, "x", (SQUARE,), None)], {}, np.zeros((2, 0)), "The best layout of each.", LINKS)
+    picture = farm_map(
+        [FarmShape(0, "x", (SQUARE,), None)], {}, np.zeros((2, 0)), "The best layout of each.", LINKS, {}
+    )
     assert "The best layout" not in picture
     assert "The areas of the farms, to scale." in picture
 
@@ -261,8 +259,8 @@ def test_a_plan_shows_neighbours_beside_the_area():
     width, _ = size_of(picture)
     places = re.findall(r'<circle cx="(\S+)" cy="\S+" r="\S+" class="neighbour"', picture)
     assert [float(x) for x in places] == pytest.approx([width - 16] * 2, abs=0.1)
-    assert "Rings: existing turbines" in plan(beside)
-    assert "Rings" not in plan(view(inside))
+    assert "Rings: existing turbines" in picture
+    assert "Rings" not in layout_plan(view(inside))
 
 
 @pytest.mark.parametrize("turbines", [1, 2])
@@ -285,7 +283,7 @@ def test_a_plan_of_few_turbines_and_no_area(turbines):
 def test_names_of_many_farms_do_not_lie_over_each_other():
     """Each farm is still told by its title."""
     shapes = [FarmShape(i, "x", ((SQUARE[0] + [3000.0 * i, 0.0],),), None) for i in range(100)]
-    picture = best_map(shapes, {}, np.zeros((2, 0)), "Where.", LINKS)
+    picture = farm_map(shapes, {}, np.zeros((2, 0)), "Where.", LINKS, {})
     names = re.findall(r'<text x="(\S+)" y="\S+" text-anchor="middle" class="place">(\d+)<', picture)
     assert 20 < len(names) < 100
     assert all(float(b[0]) - float(a[0]) >= 6.0 * len(b[1]) for a, b in itertools.pairwise(names))
@@ -299,9 +297,10 @@ def test_names_are_in_their_areas(inner):
     polygons = ((SQUARE[0], hole),) if inner else (SQUARE, (SQUARE[0] + [30_000.0, 0.0],))
     area = shapely.MultiPolygon([(outer, holes) for outer, *holes in polygons])
     result = replace(own_result(), layout=np.array([[1350.0, 4500.0, 7650.0], [1350.0, 1350.0, 1350.0]]))
-    picture = best_map([FarmShape(0, "x", polygons, None)], {0: result}, np.zeros((2, 0)), "Where.", LINKS)
+    picture = farm_map([FarmShape(0, "x", polygons, None)], {0: result}, np.zeros((2, 0)), "Where.", LINKS, {})
     x, y = map(float, re.search(r'<text x="(\S+)" y="(\S+)" text-anchor="middle" class="place">', picture).groups())
-    frame = Frame(bounds_of([FarmShape(0, "x", polygons, None)]), margin=20.0, side=760.0)
+    corners = np.concatenate([ring for polygon in polygons for ring in polygon])
+    frame = Frame(corners, np.zeros((2, 0)), margin=20.0, side=760.0)
     place = shapely.Point(*(np.array([x, y - BELOW]) - frame.place(0.0, 0.0)) * [1.0, -1.0] / frame.scale)
     assert area.contains(place)
     assert area.boundary.distance(place) > 1000.0
@@ -316,14 +315,14 @@ def test_the_name_of_an_area_narrower_than_all_places():
 def test_a_map():
     shapes = [FarmShape(i, HOSTILE, ((SQUARE[0] + 20_000.0 * i,),), None) for i in range(3)]
     best = {0: own_result(), 2: replace(own_result(), aep=math.nan)}
-    picture = best_map(shapes, best, np.array([[-9e3, -90e3], [0.0, 0.0]]), "Where.", LINKS)
+    picture = farm_map(shapes, best, np.array([[-9e3, -90e3], [0.0, 0.0]]), "Where.", LINKS, {})
     numbers(picture)
     assert picture.count('class="neighbour"') == 1  # the other one is far away
     assert "Where. Rings: existing turbines." in picture
-    assert "Rings" not in best_map(shapes, best, np.zeros((2, 0)), "Where.", LINKS)
+    assert "Rings" not in farm_map(shapes, best, np.zeros((2, 0)), "Where.", LINKS, {})
     assert picture.count("no layout yet") == 1
     assert picture.count("<a ") == 2
-    numbers(best_map([], {}, np.zeros((2, 0)), "", LINKS))
+    numbers(farm_map([], {}, np.zeros((2, 0)), "", LINKS, {}))
 
 
 def test_a_bar_of_shares():
@@ -393,7 +392,7 @@ def test_a_drawing_of_a_rose(site, sectors):
     picture = rose_chart(rose)
     numbers(picture)
     assert picture.count('class="wedge"') == int((rose.frequency > 0).sum())
-    assert f"{rose.speed_classes[-1]:g} m/s or more" in Checked(rose_key(rose)).text
+    assert f"{rose.speed_classes[-1]:g} m/s or more" in Checked(picture).text
 
 
 def test_a_drawing_of_no_wind():

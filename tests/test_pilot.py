@@ -20,7 +20,7 @@ def worker(tmp_path, monkeypatch):
     made = SimpleNamespace(status=pilot.Status.running, name="w0", local_directory=str(tmp_path))
     made.state, made.log_event = SimpleNamespace(nthreads=1, tasks={}), lambda *_: None
     monkeypatch.setattr(pilot, "get_worker", lambda: made)
-    monkeypatch.setattr(pilot, "LOOK_AFTER_S", 0.02)
+    monkeypatch.setattr(pilot, "SUPERVISE_S", 0.02)
     monkeypatch.setattr(pilot, "_pilots", {})
     yield made
     made.status = pilot.Status.closed
@@ -49,11 +49,11 @@ def test_a_worker_that_is_set_up_once_more_stays_prepared_when_the_first_time_is
     assert len(list(tmp_path.glob("leeward-*"))) == 2
     del worker.state.tasks["first"]
     until(lambda: len(list(tmp_path.glob("leeward-*"))) == 1, "the first one is over")
-    assert pilot.work_off("a run", "unit", []) == 0
+    assert pilot.compute_unit("a run", []) == 0
     del worker.state.tasks["second"]
     until(lambda: not list(tmp_path.glob("leeward-*")), "and so is the second")
     with pytest.raises(LeewardError, match="is not prepared"):
-        pilot.work_off("a run", "unit", [])
+        pilot.compute_unit("a run", [])
 
 
 def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path, worker):
@@ -68,12 +68,14 @@ def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path,
     (tmp_path / "probe").write_text("it is")
     order = {"token": "a run", "mark": "", "work": ("layouts", campaign.frozen_text()), "output": str(paths.output)}
     pilot.set_up({**order, "probe": str(tmp_path / "probe"), "content": "it is", "timeout_s": PATIENCE_S})
-    thread = threading.Thread(target=pilot.work_off, args=("a run", "first", ["farm0_t0_s0"]))
+    worker.get_current_task = lambda: "first"
+    thread = threading.Thread(target=pilot.compute_unit, args=("a run", ["farm0_t0_s0"]))
     thread.start()
     thread.join()
     task = f"/proc/self/task/{thread.native_id}"
     until(lambda: not os.path.exists(task), "the thread is gone, for the kernel too")
-    pilot.work_off("a run", "second", ["farm0_t0_s1"])
+    worker.get_current_task = lambda: "second"
+    pilot.compute_unit("a run", ["farm0_t0_s1"])
     assert [outcome["what"] for outcome in said] == ["Began", "Done", "Began", "Done"]
     assert len({outcome["worker"] for outcome in said}) == 1
     pilot.tear_down("a run")
@@ -86,7 +88,7 @@ def test_news_of_short_tasks_go_together_but_not_too_many_results(monkeypatch):
     outbox = pilot._Outbox(said.append, "unit")
     for number in range(10):
         outbox.put([{"what": "Began", "key": number}, {"what": "Computed", "key": number, "shard": bytes(20_000)}])
-    outbox.empty()
+    outbox.flush()
     assert [one["key"] for message in said for one in message["outcomes"]] == [n for n in range(10) for _ in "12"]
     sizes = [sum(len(one.get("shard", b"")) for one in message["outcomes"]) for message in said]
     assert sizes == [60_000, 60_000, 60_000, 20_000]

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from leeward import plots
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
-from leeward.plots import AepCell, Convergence, FarmLayout, fonts
+from leeward.plots import AepCell, Convergence, FarmLayout, style
 from leeward.plots.style import FAINT
 from leeward.wind import Neighbours, Site, Turbine, WindFarm, wind_rose
 from plot_cases import farm_at
@@ -466,7 +466,7 @@ def titled(words):
 
 def test_letters_are_taken_from_fonts_that_are_there(tmp_path, monkeypatch):
     """Only from those: of others matplotlib would warn."""
-    monkeypatch.setattr(fonts, "FALLBACKS", ("No Such Font", "STIXGeneral"))
+    monkeypatch.setattr(style, "FALLBACKS", ("No Such Font", "STIXGeneral"))
     plain, odd = titled("plain ×"), titled(f"odd {LETTER}")
     for ending in ("png", "svg"):
         with warnings.catch_warnings():
@@ -479,11 +479,11 @@ def test_letters_are_taken_from_fonts_that_are_there(tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_letters_that_no_font_has_are_told_once(tmp_path, monkeypatch, ending):
     """Of an SVG file whoever shows it has the fonts."""
-    monkeypatch.setattr(fonts, "FALLBACKS", ())
+    monkeypatch.setattr(style, "FALLBACKS", ())
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         plots.save_figure(tmp_path / f"a.{ending}", titled(f"\U000e0f0f{LETTER}\n{LETTER} and 35 °"))
-    assert [warning.category for warning in told] == ([] if ending == "svg" else [fonts.MissingLettersWarning])
+    assert [warning.category for warning in told] == ([] if ending == "svg" else [style.MissingLettersWarning])
     assert all(f"characters {LETTER}," in str(warning.message) for warning in told)
 
 

@@ -115,7 +115,7 @@ def test_a_foreign_duplicate_that_says_something_else_stays(tmp_path, output, dr
     assert report.results == 1
     stays = {one.path: one.reason for one in report.removals if one.reason}
     assert sorted(stays) == [other, wider, cost]
-    assert "something else" in stays[other]
+    assert "the attributes differ" in stays[other]
     assert all(path.exists() for path in ([other, wider, cost] if not dry_run else paths))
 
 
@@ -171,9 +171,9 @@ def test_the_output_itself_stays(run, output):
 def test_a_corrupt_output_costs_no_source(run, output, monkeypatch):
     true_remove = removal.proved
 
-    def corrupted(paths, place, processes):
+    def corrupted(sources, place):
         damage(place)
-        return true_remove(paths, place, processes)
+        return true_remove(sources, place)
 
     monkeypatch.setattr(removal, "proved", corrupted)
     report = merge([run.root], output, remove_sources=True)
@@ -185,7 +185,7 @@ def test_a_log_that_cannot_be_written_ends_the_removal(run, output, monkeypatch)
     def fail(path, line, *, durable):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("leeward.store.merging.merge_log.append_line", fail)
+    monkeypatch.setattr("leeward.store.merging.merge_report.append_line", fail)
     with pytest.raises(StorageError, match="No space"):
         merge([run.root], output, remove_sources=True)
     assert len(list(run.shards())) == 10

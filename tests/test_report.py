@@ -201,3 +201,12 @@ def test_what_is_said_of_a_second_chart_is_true(tmp_path):
         assert leeward_here("run", "campaign.yaml", "--engine", "inline", "-q", cwd=tmp_path).returncode == 0
         text = report_html(tmp_path / "layouts.run")
         assert text.count("above the median of each type") == text.count("% above median") == seeds - 1
+
+
+def test_stages_are_events(ran):
+    events, texts = [], []
+    report_html(ran / "layouts.run", on_event=events.append)
+    assert [event["event"] for event in events] == ["reading", "simulating"]
+    with pytest.warns(DeprecationWarning, match="on_event="):
+        report_html(ran / "layouts.run", tell=texts.append)
+    assert texts == [event["text"] for event in events]

@@ -25,8 +25,7 @@ from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Limits, read_files
 from leeward.store.merging.merge import merge
 from leeward.store.rescue import recovery
-from leeward.store.rescue.doubts import doubtful
-from leeward.store.rescue.recovery import Recoverer, recover
+from leeward.store.rescue.recovery import Recoverer, doubtful
 from reader_cases import use_faulty_children
 from run_cases import PATIENCE_S, leeward_here, make_campaign, results
 from test_rescue import layout, write_worker_file
@@ -41,6 +40,11 @@ def truncate(path, share):
 
 def names(found):
     return [one.name for one in found]
+
+
+def recover(path, workspace, limits=Limits()):  # noqa: B008 (it is frozen)
+    with Recoverer(workspace, limits) as recoverer:
+        return recoverer.recover(path)
 
 
 # --- one file --------------------------------------------------------------------------------------------------------
@@ -65,7 +69,7 @@ def test_our_own_results_are_verified(tmp_path, damage):
         path.write_bytes(content)
     before = path.read_bytes()
     found = recover(path, tmp_path)
-    assert found.verdict is Verdict.TRUNCATED or damage != "truncated"
+    assert found.file.verdict is Verdict.TRUNCATED or damage != "truncated"
     assert (6 if damage == "truncated" else 11) <= found.verified < 13
     assert found.plausible == 0
     for one in found.results:
@@ -151,7 +155,7 @@ def test_files_that_hold_nothing(tmp_path, content):
     path.write_bytes(content)
     found = recover(path, tmp_path)
     assert (found.results, found.lost) == ([], [])
-    assert found.verdict is not Verdict.VALID
+    assert found.file.verdict is not Verdict.VALID
 
 
 def test_what_is_no_file(tmp_path):
@@ -160,7 +164,7 @@ def test_what_is_no_file(tmp_path):
     (tmp_path / "folder.h5").mkdir()
     for name in ("pipe", "link", "folder"):
         found = recover(tmp_path / f"{name}.h5", tmp_path)
-        assert (found.results, found.verdict) == ([], Verdict.UNREADABLE)
+        assert (found.results, found.file.verdict) == ([], Verdict.UNREADABLE)
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
@@ -174,7 +178,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(recovery, "_copy_data", full)
     found = recover(path, tmp_path)
     assert len(found.results) >= 11
-    assert found.notes == [f"extended: no copy could be made in {tmp_path.parent} (No space left on device)"]
+    assert found.notes == [f"extended: no copy could be written to {tmp_path.parent} (No space left on device)"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["worker_1.h5"]
 
 
@@ -222,7 +226,7 @@ def test_a_carver_that_comes_to_no_end_is_told(tmp_path, monkeypatch):
     use_faulty_children(monkeypatch, tmp_path, "farm0_t0_s1 sleep")
     monkeypatch.setattr("leeward.store.isolated.reader._MOST_TIMEOUTS", 1)
     found = recover(path, tmp_path, Limits(seconds=0.3))  # `use_faulty_children` waits for slow ones
-    assert any("carved: broken off, timed-out-reader" in note for note in found.notes), found
+    assert any("carved: ended early, timed-out-reader" in note for note in found.notes), found
 
 
 def test_a_file_that_hangs_every_reader(tmp_path, monkeypatch):
@@ -248,7 +252,7 @@ def test_a_turbine_in_another_country(tmp_path):
         moved = file["farm0_t0_s4/layout"][:]
         moved[1, 3] = 3e8
         file["farm0_t0_s4/layout"][:] = moved
-    assert "turbine 3 stands at" in doubtful(found_in(path))[Key(0, 0, 4)]
+    assert "turbine 3 is at" in doubtful(found_in(path))[Key(0, 0, 4)]
     found = recover(path, tmp_path)
     assert "farm0_t0_s4" not in names(found.results)
     assert [(one.name, one.verdict) for one in found.lost] == [("farm0_t0_s4", Verdict.IMPLAUSIBLE)]

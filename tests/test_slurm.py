@@ -31,7 +31,7 @@ pytestmark = [
 SMALL = ("--engine", "slurm", "--cores", "1", "--memory", "300MB")
 MOST_JOBS = 3
 # The coordinator looks at the queue every 2 s instead of every 10 s.
-BEFORE = f"{PATIENT} {ONE_AT_A_TIME} from leeward.engines.cluster import slurm; slurm.LOOK_S = 2.0;"
+BEFORE = f"{PATIENT} {ONE_AT_A_TIME} from leeward.engines.cluster import slurm; slurm.QUEUE_S = 2.0;"
 leeward = functools.partial(run_cases.leeward, before=BEFORE)
 start = functools.partial(run_cases.start, before=BEFORE)
 

@@ -15,7 +15,7 @@ from leeward.engines.cluster import slurm
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.errors import LeewardError
-from leeward.runs.context import StopNowError
+from leeward.runs.stop import StopNowError
 from leeward.store.directory import space
 from leeward.store.paths import RunPaths
 from run_cases import PATIENCE_S
@@ -65,7 +65,7 @@ class PaperSlurm:
         monkeypatch.setattr(slurm, "_Cluster", PaperJobs)
         monkeypatch.setattr(slurm, "Client", lambda *_, **__: SimpleNamespace(status="running"))
         monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: self._now_s))
-        monkeypatch.setattr(slurm.SlurmLink, "_do", self._do)
+        monkeypatch.setattr(slurm.SlurmLink, "_run", self._run)
         paths = RunPaths(folder / "layouts.h5")
         space.prepare_folders(paths)
         self.link = slurm.SlurmLink(SlurmSpec(tls=False, **settings), paths, self._tell)
@@ -77,12 +77,12 @@ class PaperSlurm:
         path = self._queue.with_name("cancelled")
         return path.read_text().splitlines() if path.exists() else []
 
-    def _do(self, action):
-        self.link._doing = Future()
+    def _run(self, action):
+        self.link._running = Future()
         try:
-            self.link._doing.set_result(asyncio.run(action))
+            self.link._running.set_result(asyncio.run(action))
         except Exception as error:
-            self.link._doing.set_exception(error)
+            self.link._running.set_exception(error)
 
     def _tell(self, event, **facts):
         self.told.append({"event": event, **facts})
@@ -97,20 +97,20 @@ class PaperSlurm:
         self._queue.write_text(queue)
         for seconds in (11.0, 2.0, 2.0):
             self._now_s += seconds
-            self.link.tend(left, self.members)
+            self.link.adjust(left, self.members)
 
     def come(self, count):
         """All jobs are submitted, and so many of them come to work."""
-        self.link.tend(100, self.members)
+        self.link.adjust(100, self.members)
         for name, job in list(self.jobs.workers.items())[:count]:
-            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1, deadline=1.0)
+            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1, heard=1.0)
             self.members.append(member)
             self.link.joined(member)
 
 
 def test_jobs_that_never_come_to_work_end_a_run_in_which_nobody_is(tmp_path, monkeypatch):
     paper = PaperSlurm(tmp_path, monkeypatch, jobs="1")
-    with pytest.raises(EngineLostError, match=r"3 jobs in a row ended .* the last one, 3: its log ends: it is empty"):
+    with pytest.raises(EngineLostError, match=r"3 jobs in a row ended .* the last one, 3: it left no log"):
         paper.pass_time(20)
 
 
@@ -163,7 +163,7 @@ def test_jobs_whose_worker_comes_to_nothing_are_not_replaced_for_ever(tmp_path, 
 
 def test_a_worker_that_comes_when_its_job_is_told_to_end_gets_no_tasks(tmp_path, monkeypatch):
     paper = PaperSlurm(tmp_path, monkeypatch, jobs="0:1")
-    paper.link.tend(1, [])
+    paper.link.adjust(1, [])
     ((name, job),) = paper.jobs.workers.items()
     paper.look(f"{job.job_id}|PENDING|Resources|1:00:00\n", left=1)
     assert paper.jobs.workers

@@ -121,7 +121,7 @@ def test_a_disk_that_stays_full(tmp_path, small_disk):
         assert process.wait(PATIENCE_S) == 4
     finally:
         kill_group(process)
-    assert "gave up after" in (tmp_path / "output.txt").read_text()
+    assert "the disk has rejected writes for" in (tmp_path / "output.txt").read_text()
     whole(run)
     full = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert full.returncode == 4  # said at once, by the probe

@@ -119,9 +119,9 @@ def test_a_row_is_missing(probability):
 
 
 def test_bad_words():
-    with pytest.raises(InputError, match="kind is 'spikes'; expected bins or exact"):
+    with pytest.raises(InputError, match="kind is 'spikes'; expected one of bins, exact"):
         Site.from_table([0, 180], [8, 9], np.full((2, 2), 0.25), kind="spikes")
-    with pytest.raises(InputError, match="speed_bins is 'left'; expected centres or edges"):
+    with pytest.raises(InputError, match="speed_bins is 'left'; expected one of centres, edges"):
         Site.from_table([0, 180], [8, 9], np.full((2, 2), 0.25), speed_bins="left")
     with pytest.raises(InputError, match="the speeds do not increase"):
         Site.from_table([0, 180], [9, 8], np.full((2, 2), 0.25))

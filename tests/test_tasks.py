@@ -11,15 +11,14 @@ from foreign_files import own_result, write_own_file
 from leeward.errors import InputError
 from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
 from leeward.store.format.keys import Key
-from leeward.watch import STATES, Figures, TaskFilter, TaskTable, observe, task_filter
-from leeward.watch.layouts.figures import FIGURES, Lines
+from leeward.watch import STATES, TaskFilter, TaskTable, observe, present_at, task_filter
+from leeward.watch.layouts import tasks as tasks_module
+from leeward.watch.layouts.tasks import FIGURES, figures_in
 from web_cases import beat, empty_run, fail, store
 
 
 def table(paths):
-    figures = Figures(paths.root)
-    figures.refresh()
-    return TaskTable(observe(paths.root), figures)
+    return TaskTable(observe(paths.root))
 
 
 def keys(tasks, **wanted):
@@ -30,14 +29,10 @@ def line(seed, farm=0, **figures):
     return encode_line({**index_line(own_result(farm, 0, seed, turbines=3)), **figures})
 
 
-def known(figures):
-    """By key: the seconds that it took, of what counts last."""
+def known(path):
+    """The seconds that each result took, by key."""
     column = FIGURES.index("seconds")
-    return {
-        Key(*key): float(seconds)
-        for lines in figures.parts()
-        for key, seconds in zip(lines.keys.T.tolist(), lines.figures[column], strict=True)
-    }
+    return {Key.parse(name): figures[column] for name, figures in figures_in(present_at(path).contents).items()}
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -147,29 +142,31 @@ def test_lines_of_any_form():
     bare = encode_line({"key": "farm0_t0_s2"})
     turned = json.dumps({"seconds": 3, "wake_loss": None, "key": "farm1_t0_s4", "n_turbines": True}).encode() + b"\n"
     odd = b'{"key": "farm0_t0_s5", "seconds": %s, "wake_loss": NaN, "n_turbines": Infinity}\n' % (b"9" * 400)
-    quick = Lines.of(good)
-    assert quick.keys.T.tolist() == [[0, 0, 1]]
-    assert dict(zip(FIGURES, quick.figures[:, 0].tolist(), strict=True)) == {
-        "n_turbines": 3,
-        "wake_loss": 0.125,
-        "min_spacing_m": 600.0,
-        "seconds": 2.5,
-    }
-    slow = Lines.of(good + bare + turned + b"torn{\n[1]\n" + b"[" * 100_000 + b"\n" + odd)
-    assert slow.keys.T.tolist() == [[0, 0, 1], [0, 0, 2], [1, 0, 4], [0, 0, 5]]
-    np.testing.assert_array_equal(slow.figures[:, 0], quick.figures[:, 0])
-    assert np.isnan(slow.figures[:, [1, 3]]).all()
-    np.testing.assert_array_equal(slow.figures[:, 2], [np.nan, np.nan, np.nan, 3.0])
-    assert Lines.of(b"").figures.shape == (4, 0)
-    assert np.isnan(Lines.of(line(1, seconds=5).replace(b'"seconds":5', b'"seconds":1e999')).figures[3]).all()
+    quick = figures_in([good])
+    assert quick == {"farm0_t0_s1": (3.0, 0.125, 600.0, 2.5)}
+    slow = figures_in([good + bare + turned + b"torn{\n[1]\n" + b"[" * 100_000 + b"\n" + odd])
+    assert list(slow) == ["farm0_t0_s1", "farm0_t0_s2", "farm1_t0_s4", "farm0_t0_s5"]
+    assert slow["farm0_t0_s1"] == quick["farm0_t0_s1"]
+    assert np.isnan(slow["farm0_t0_s2"]).all()
+    np.testing.assert_array_equal(slow["farm1_t0_s4"], [np.nan, np.nan, np.nan, 3.0])
+    assert not np.isfinite(slow["farm0_t0_s5"]).any()
+    assert figures_in([b""]) == {}
+    assert figures_in([good + good[:40]]) == figures_in([good, good[:-1]]) == quick  # incomplete last lines
+
+
+def test_a_figure_that_is_not_finite_is_unknown(tmp_path):
+    paths = empty_run(tmp_path)
+    store(paths, own_result(0, 0, 0, turbines=3))
+    paths.index.write_bytes(line(0, seconds=5).replace(b'"seconds":5', b'"seconds":1e999'))
+    assert table(paths).find(Key(0, 0, 0)).seconds is None
 
 
 def test_a_spacing_without_end_hides_no_seconds():
     """One turbine alone is infinitely far from the next: what stands behind that in its line is still read."""
     now = line(0, wake_loss=0.0, min_spacing_m=float("inf"), seconds=5.0)
     for content in (now, now.replace(b"null", b"Infinity")):  # as older versions wrote it
-        lines = Lines.of(content)
-        assert np.array_equal(lines.figures[1:, 0], [0.0, np.nan, 5.0], equal_nan=True)
+        (figures,) = figures_in([content]).values()
+        assert np.array_equal(figures[1:], [0.0, np.nan, 5.0], equal_nan=True)
 
 
 def test_both_ways_of_reading_lines_agree():
@@ -183,89 +180,46 @@ def test_both_ways_of_reading_lines_agree():
             name for name in FIGURES[1:] if name in content
         ]
         lines += encode_line({name: content[name] for name in order})
-    quick, slow = Lines.of(lines), Lines.of(lines + b"{\n")
-    np.testing.assert_array_equal(quick.keys, slow.keys)
-    np.testing.assert_array_equal(quick.figures, slow.figures)
-    assert np.isnan(quick.figures).any()
+    quick, slow = figures_in([lines]), figures_in([lines + b"{\n"])
+    assert list(quick) == list(slow)
+    np.testing.assert_array_equal(list(quick.values()), list(slow.values()))
+    assert np.isnan(list(quick.values())).any()
+
+
+def test_lines_are_parsed_in_blocks(monkeypatch):
+    content = b"".join(line(seed, seconds=float(seed)) for seed in range(20))
+    whole = figures_in([content])
+    for size in (1, 300, 1000, len(content)):
+        monkeypatch.setattr(tasks_module, "BLOCK", size)
+        np.testing.assert_equal(figures_in([content]), whole)
 
 
 def test_an_index_that_grows(tmp_path):
     paths = empty_run(tmp_path)
-    figures = Figures(paths.root)
-    figures.refresh()
-    assert known(figures) == {}
+    assert known(paths.root) == {}
     whole = line(1, seconds=1.0)
     paths.index.write_bytes(line(0, seconds=1.0) + whole[:20])
-    figures.refresh()
-    assert known(figures) == {Key(0, 0, 0): 1.0}  # the last line is in the making
+    assert known(paths.root) == {Key(0, 0, 0): 1.0}  # the last line is in the making
     paths.index.write_bytes(line(0, seconds=1.0) + whole + line(0, seconds=5.0))
-    figures.refresh()
-    assert known(figures) == {Key(0, 0, 0): 5.0, Key(0, 0, 1): 1.0}
+    assert known(paths.root) == {Key(0, 0, 0): 5.0, Key(0, 0, 1): 1.0}
     with paths.index.open("ab") as file:  # torn by a crash, and ended by the next run
         file.write(b'{"key":"farm0_t\n' + line(2, seconds=2.0))
-    figures.refresh()
-    assert known(figures) == {Key(0, 0, 0): 5.0, Key(0, 0, 1): 1.0, Key(0, 0, 2): 2.0}
-    for seed in range(250):
-        with paths.index.open("ab") as file:
-            file.write(line(seed, seconds=float(seed)))
-        figures.refresh()
-    assert known(figures) == {Key(0, 0, seed): float(seed) for seed in range(250)}
-    assert len(list(figures.parts())) < 150
-
-
-def test_only_what_was_added_is_read(tmp_path, monkeypatch):
-    paths = empty_run(tmp_path)
-    paths.index.write_bytes(b"".join(line(seed) for seed in range(100)))
-    figures = Figures(paths.root)
-    figures.refresh()
-    read = []
-    monkeypatch.setattr(
-        Lines, "of", classmethod(lambda cls, content, real=Lines.of: read.append(content) or real(content))
-    )
-    figures.refresh()
-    assert read == []
-    with paths.index.open("ab") as file:
-        file.write(line(100))
-    figures.refresh()
-    assert read == [line(100)]
-
-
-def test_an_index_that_is_replaced(tmp_path):
-    """In the same file too, and by a longer one: what it does not tell any more is forgotten."""
-    paths = empty_run(tmp_path)
-    figures = Figures(paths.root)
-    for content in (
-        line(0, seconds=1.0) + line(1, seconds=1.0),
-        line(2, seconds=2.0) + line(3, seconds=2.0) + line(4, seconds=2.0),
-        line(2, seconds=7.0),
-        b"",
-        line(5, seconds=3.0),
-    ):
-        paths.index.write_bytes(content)
-        figures.refresh()
-        expected = [json.loads(text) for text in content.splitlines()]
-        assert known(figures) == {Key.parse(found["key"]): found["seconds"] for found in expected}
+    assert known(paths.root) == {Key(0, 0, 0): 5.0, Key(0, 0, 1): 1.0, Key(0, 0, 2): 2.0}
     paths.index.unlink()
-    figures.refresh()
-    assert known(figures) == {}
+    assert known(paths.root) == {}
 
 
 def test_a_runs_own_index_counts_more_than_what_was_merged(tmp_path):
-    """At the first look and at every later one."""
     paths = empty_run(tmp_path)
     merged(paths.output, own_result(0, 0, 0, turbines=3, seconds=1.0), own_result(0, 0, 1, turbines=3, seconds=1.0))
     paths.packs.mkdir()
     merged(paths.packs / "pack-000001-aaaaaaaa.h5", own_result(0, 0, 1, turbines=3, seconds=2.0))
     paths.index.write_bytes(line(0, seconds=9.0))
-    figures = Figures(paths.root)
-    for _ in range(3):
-        figures.refresh()
-        assert known(figures) == {Key(0, 0, 0): 9.0, Key(0, 0, 1): 2.0}
-    tasks = TaskTable(observe(paths.root), figures)
+    assert known(paths.root) == {Key(0, 0, 0): 9.0, Key(0, 0, 1): 2.0}
+    tasks = TaskTable(observe(paths.root))
     assert (tasks.find(Key(0, 0, 0)).seconds, tasks.find(Key(0, 0, 1)).seconds) == (9.0, 2.0)
     merged(paths.output, own_result(0, 0, 4, turbines=3, seconds=4.0))
-    figures.refresh()
-    assert known(figures) == {Key(0, 0, 0): 9.0, Key(0, 0, 1): 2.0, Key(0, 0, 4): 4.0}
+    assert known(paths.root) == {Key(0, 0, 0): 9.0, Key(0, 0, 1): 2.0, Key(0, 0, 4): 4.0}
 
 
 def merged(path, *results):
@@ -278,9 +232,7 @@ def merged(path, *results):
 
 def test_a_lone_file_without_an_index(tmp_path):
     place = write_own_file(tmp_path / "own.h5", [own_result(0, 0, 0, seconds=4.0), own_result(2, 1, 7, seconds=5.0)])
-    figures = Figures(place)
-    figures.refresh()
-    assert known(figures) == {Key(0, 0, 0): 4.0, Key(2, 1, 7): 5.0}
-    tasks = TaskTable(observe(place), figures)
+    assert known(place) == {Key(0, 0, 0): 4.0, Key(2, 1, 7): 5.0}
+    tasks = TaskTable(observe(place))
     assert tasks.find(Key(2, 1, 7)) == replace(tasks.row(1), key=Key(2, 1, 7))
     assert (tasks.row(1).n_turbines, tasks.row(1).wake_loss) == (5, 0.1)

@@ -15,7 +15,6 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
-from leeward.campaign.work import LayoutWork
 from leeward.cli.status import _activity, lines
 from leeward.engines.heartbeat import Heartbeat
 from leeward.errors import BadSourceError, InputError, LeewardError
@@ -268,9 +267,15 @@ def test_an_owner_elsewhere_whose_counter_stands_still_is_not_known(paths, monke
     assert snapshot(paths.root, now=NOW).owner.state == "unknown"  # silent again, for too long
 
 
+def test_an_unreadable_lock(paths):
+    paths.lock.write_text("{")
+    seen = snapshot(paths.root, now=NOW)
+    assert seen.owner.state == "unknown"
+    assert "on an unknown host, since an unknown time; it may be running: its lock cannot be read" in seen.activity
+
+
 def test_a_heartbeat_of_this_machine_is_judged_by_a_clock_that_never_jumps(paths):
-    heart = Heartbeat(paths.workers / "host-1-0123abcd.json", "w", LayoutWork.blank_progress)
-    heart.start()
+    heart = Heartbeat(paths.workers / "host-1-0123abcd.json", "w")
     try:
         until(lambda: list(paths.workers.glob("*.json")), "it has beaten")
         (worker,) = snapshot(paths.root, now=time.time() + 1e6).workers

@@ -1,4 +1,4 @@
-"""What watches every kind of work, on keys that are no layouts: they sort, and have a text."""
+"""The kind-independent part of `watch`, with a toy kind of work whose keys are not those of layouts."""
 
 import re
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from leeward.errors import InputError
 from leeward.store.directory.index import IndexLines, encode_line, write_output_index
 from leeward.store.directory.lock import Lock
 from leeward.store.paths import RunPaths
-from leeward.watch import absent_tasks, kinds, present_at, result_lines
+from leeward.watch import absent_tasks, kinds, observe, present_at, result_lines
 from leeward.watch.data import Kind
-from leeward.watch.read import look_at, progress_of
+from leeward.watch.read import progress_of, read_place
 from web_cases import beat, fail
 
 
@@ -40,10 +40,12 @@ STUDY = SimpleNamespace(name="neighbours", n_tasks=len(KEYS), tasks=lambda: iter
 STUDY.execution = SimpleNamespace(retries=2)
 
 
-def shown(look, _):
+def shown(reading, _):
     """Everything that was expected, without a choice."""
-    done = sum(key in look.present for key in KEYS)
-    return progress_of(look, len(KEYS), done, len(look.present.names) - done, look.failures, len(look.in_hand))
+    done = sum(key in reading.present for key in KEYS)
+    return progress_of(
+        reading, len(KEYS), done, len(reading.present.names) - done, reading.failures, len(reading.running_keys)
+    )
 
 
 EVALUATIONS = Kind(Evaluation.parse, r"layout\d+_\d{4}_[a-z]+", "loss", lambda path: STUDY, shown)
@@ -52,7 +54,7 @@ EVALUATIONS = Kind(Evaluation.parse, r"layout\d+_\d{4}_[a-z]+", "loss", lambda p
 @pytest.fixture
 def paths(tmp_path, monkeypatch):
     """A run directory of evaluations: two results in files of their own, one in a pack, one in the output alone."""
-    monkeypatch.setitem(kinds.KINDS, "layouts", EVALUATIONS)
+    monkeypatch.setitem(kinds.KINDS, "evaluations", EVALUATIONS)
     paths = RunPaths(tmp_path / "evaluations.h5")
     for folder in (*paths.folders(), paths.packs):
         folder.mkdir(parents=True)
@@ -75,7 +77,7 @@ def paths(tmp_path, monkeypatch):
 def test_progress(paths):
     lock = Lock.take(paths.lock)
     try:
-        seen = kinds.observe(paths.root)
+        seen = observe(paths.root, kind="evaluations")
     finally:
         lock.release()
     assert (seen.campaign, seen.expected, seen.done, seen.missing, seen.beyond) == ("neighbours", 8, 4, 4, 0)
@@ -91,17 +93,17 @@ def test_progress(paths):
 
 
 def test_figures_are_those_of_the_kind(paths):
-    look = look_at(paths.root, EVALUATIONS, 0.0)
-    assert look.present.figures == {str(KEYS[0]): 0.5, str(KEYS[1]): 0.5, str(KEYS[2]): 0.25, str(KEYS[3]): 0.25}
-    assert look.in_hand == {KEYS[5]}
-    assert all(key in look.present for key in KEYS[:4])
-    assert present_at(paths.root) == look.present
+    reading = read_place(paths.root, EVALUATIONS, 0.0)
+    assert reading.present.figures == {str(KEYS[0]): 0.5, str(KEYS[1]): 0.5, str(KEYS[2]): 0.25, str(KEYS[3]): 0.25}
+    assert reading.running_keys == {KEYS[5]}
+    assert all(key in reading.present for key in KEYS[:4])
+    assert present_at(paths.root, "evaluations") == reading.present
 
 
 def test_lists_are_in_the_order_of_the_keys(paths):
     """By number: as texts, layout10 sorts before layout2."""
-    assert [line["key"] for line in result_lines(paths.root)] == [str(key) for key in KEYS[:4]]
-    absence = absent_tasks(paths.root)
+    assert [line["key"] for line in result_lines(paths.root, "evaluations")] == [str(key) for key in KEYS[:4]]
+    absence = absent_tasks(paths.root, kind="evaluations")
     assert (absence.campaign, absence.expected) == ("neighbours", 8)
     assert [(task.key, task.reason.partition(":")[0]) for task in absence.tasks] == [
         (KEYS[4], "failed"),

@@ -172,11 +172,11 @@ def test_no_name_or_two(browser):
 
 def test_names_of_a_machine():
     access = Access.of("0.0.0.0", ["Login1.cluster.example"])
-    assert access.knows_host("login1.cluster.example:8750")
-    assert access.knows_host("127.0.0.1")
-    assert not access.knows_host("0.0.0.0")
-    assert not access.knows_host("login2.cluster.example")
-    assert Access.of("fe80::1").knows_host("[FE80::1]:80")
+    assert access.accepts_host("login1.cluster.example:8750")
+    assert access.accepts_host("127.0.0.1")
+    assert not access.accepts_host("0.0.0.0")
+    assert not access.accepts_host("login2.cluster.example")
+    assert Access.of("fe80::1").accepts_host("[FE80::1]:80")
     assert Access.of("127.0.0.1").token != Access.of("127.0.0.1").token
 
 
@@ -355,10 +355,10 @@ def test_who_has_to_make_room_may_take_a_moment(place, monkeypatch, moment):
     real = getattr(server_module._Handler, moment)
 
     def late(handler):
-        time.sleep(0.3)  # longer than ROOM_S: a server that waits no longer would refuse the next client
+        time.sleep(0.3)  # longer than CONNECTION_S: a server that waits no longer would refuse the next client
         real(handler)
 
-    monkeypatch.setattr(server_module, "ROOM_S", 0.05)
+    monkeypatch.setattr(server_module, "CONNECTION_S", 0.05)
     monkeypatch.setattr(server_module, "MOST_CONNECTIONS", 1)
     monkeypatch.setattr(server_module._Handler, moment, late)
     with serving(place) as browser, socket.create_connection(("127.0.0.1", browser.port), timeout=HANGS_S):

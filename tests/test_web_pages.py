@@ -16,7 +16,7 @@ from leeward.store.directory.quarantine import quarantine
 from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
-from leeward.web import looks as looks_module, model as model_module
+from leeward.web import model as model_module, reading as reading_module
 from run_cases import leeward_here, make_campaign, until
 from web_cases import FORMULA, HANGS_S, PAGES, Checked, Clock, beat, empty_run, fail, hostile_run, serving, store
 
@@ -302,19 +302,19 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
     may_end, clock = threading.Event(), Clock()
     looks = []
 
-    def slow(path, real=looks_module.observe, **options):
+    def slow(path, real=reading_module.observe, **options):
         looks.append(path)
         if len(looks) > 1:
             may_end.wait()
         return real(path, **options)
 
-    monkeypatch.setattr(looks_module, "observe", slow)
-    monkeypatch.setattr(looks_module, "time", clock)
+    monkeypatch.setattr(reading_module, "observe", slow)
+    monkeypatch.setattr(reading_module, "time", clock)
     with serving(paths.root, look_s=0.1) as browser:
         browser.text("/")
         store(paths, own_result(0, 0, 0, turbines=3))
         until(lambda: _layouts(browser) == "0 of 10" and len(looks) == 2, "a new look has begun")
-        with mock.patch.object(looks_module, "LOOK_S", 10 * HANGS_S):
+        with mock.patch.object(reading_module, "WAIT_S", 10 * HANGS_S):
             clock.seconds += 10 * HANGS_S  # the first page has waited: another one that waits would never come
             assert _layouts(browser) == "0 of 10"
         assert len(looks) == 2  # one at a time

@@ -8,7 +8,7 @@ from foreign_files import own_result
 from leeward.errors import StorageError
 from leeward.store.format.keys import Key
 from leeward.watch import best_of_farms, snapshot
-from leeward.web import looks as looks_module, model as model_module
+from leeward.web import model as model_module, reading as reading_module
 from run_cases import leeward_here, make_campaign, until
 from web_cases import HANGS_S, Checked, Clock, empty_run, serving, store
 
@@ -30,13 +30,13 @@ def test_a_long_look_that_fails_is_told(tmp_path, monkeypatch):
     paths = empty_run(tmp_path)
     fails, may_end = threading.Event(), threading.Event()
 
-    def refusing(path, real=looks_module.observe, **options):
+    def refusing(path, real=reading_module.observe, **options):
         if fails.is_set():
             may_end.wait()
             raise StorageError("the disk is gone")
         return real(path, **options)
 
-    monkeypatch.setattr(looks_module, "observe", refusing)
+    monkeypatch.setattr(reading_module, "observe", refusing)
     with serving(paths.root, look_s=0.05) as browser:
         assert browser.ask("/")[0] == 200
         fails.set()
@@ -52,13 +52,13 @@ def test_a_place_that_does_not_answer_is_told(tmp_path, monkeypatch):
     paths = empty_run(tmp_path)
     hangs, may_end, clock = threading.Event(), threading.Event(), Clock()
 
-    def hanging(path, real=looks_module.observe, **options):
+    def hanging(path, real=reading_module.observe, **options):
         if hangs.is_set():
             may_end.wait()
         return real(path, **options)
 
-    monkeypatch.setattr(looks_module, "observe", hanging)
-    monkeypatch.setattr(looks_module, "time", clock)
+    monkeypatch.setattr(reading_module, "observe", hanging)
+    monkeypatch.setattr(reading_module, "time", clock)
     words = "the storage has not responded for"
     with serving(paths.root, look_s=0.05) as browser:
         assert words not in browser.text("/")
@@ -66,7 +66,7 @@ def test_a_place_that_does_not_answer_is_told(tmp_path, monkeypatch):
         assert words not in browser.text("/")
 
         def is_said():
-            clock.seconds += looks_module.LONG_S + 1.0  # a look that began before the place hung may still end
+            clock.seconds += reading_module.OVERDUE_S + 1.0  # a look that began before the place hung may still end
             return words in browser.text("/")
 
         until(is_said, "the page says so")
@@ -82,7 +82,7 @@ def test_files_that_may_not_be_looked_at(finished, monkeypatch):
         def refused(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(model_module, "identity", refused)
+        monkeypatch.setattr(model_module, "file_identity", refused)
         for path in (TASK, "/map", f"{TASK}.csv"):
             assert "Permission denied" in Checked(browser.text(path, 503)).text, path
 

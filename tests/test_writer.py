@@ -266,15 +266,16 @@ def test_a_crash_at_the_very_end_is_an_error_message(output):
             process.finish()
 
 
-def test_a_writer_that_hangs_is_ended(output):
+def test_a_writer_that_hangs_is_ended(output, monkeypatch):
     def paralysing():
         for number, result in enumerate(results(2000)):
             if number == 5:
                 os.kill(writing(), signal.SIGSTOP)
             yield result
 
+    monkeypatch.setattr(writer, "STALL_SECONDS", 1.0)
     with pytest.raises(StorageError, match="nothing was written for 1 s"):
-        write_merged(output, paralysing(), FACTS, stall_seconds=1.0)
+        write_merged(output, paralysing(), FACTS)
     assert children() == []
     assert names(output.parent) == []
 
@@ -370,14 +371,14 @@ def test_what_reads_back_differently_is_not_put_in_place(output, monkeypatch):
     write_merged(output, results(2), FACTS)
     before = output.read_bytes()
 
-    def spoil(path, place, known):
+    def spoil(path):
         content = bytearray(path.read_bytes())
         content[content.index(results(1)[0].layout.tobytes()[:32]) + 3] ^= 1
         path.write_bytes(content)
-        return read_back(path, place, known)
+        return read_back(path)
 
-    read_back = writer._read_back
-    monkeypatch.setattr(writer, "_read_back", spoil)
+    read_back = writer.contents_of
+    monkeypatch.setattr(writer, "contents_of", spoil)
     with pytest.raises(StorageError, match="read back"):
         write_merged(output, results(3), FACTS)
     assert output.read_bytes() == before
@@ -428,7 +429,7 @@ def test_an_output_that_holds_more_stays(output):
 def test_what_somebody_decided_against_may_go(output):
     old = own_result(aep=1.0)
     write_merged(output, [old], FACTS)
-    write_merged(output, [own_result()], FACTS, forgone={contents.make_pair(old.key, old.digest)})
+    write_merged(output, [own_result()], FACTS, expendable={contents.make_pair(old.key, old.digest)})
     assert held(output) == digests([own_result()])
 
 

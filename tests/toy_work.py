@@ -21,7 +21,6 @@ class NumberWork:
     kind = KIND
     name = "roots"
     method_version = 1
-    blank_progress = {"step": 0, "phase": "", "best_aep_gwh": None}  # noqa: RUF012
 
     def __init__(self, folder, count, factor=1.0, engine="inline"):
         self.source = {"folder": str(folder), "count": count, "factor": factor, "engine": engine}
@@ -40,10 +39,6 @@ class NumberWork:
 
     def study_text(self):
         return json.dumps({name: self.source[name] for name in ("count", "factor")})
-
-    @staticmethod
-    def parse_key(text):
-        return Sample.parse_key(text)
 
     def __contains__(self, key):
         return isinstance(key, SampleKey) and key.version == 1 and key.sample < self.n_tasks
@@ -88,5 +83,5 @@ class NumberWork:
     def result_bytes(self, keys):
         return 24
 
-    def adopter(self, keep_infeasible):
+    def adopt(self, sources, done, keep_infeasible, store, notice):
         raise InputError("results of other origin cannot be adopted")

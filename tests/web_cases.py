@@ -21,7 +21,7 @@ from leeward.store.directory.records import begin_attempt, record_failure
 from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.web import Access, Dashboard, looks as looks_module, server as server_module
+from leeward.web import Access, Dashboard, reading as reading_module, server as server_module
 from leeward.web.model import Model
 from run_cases import PATIENCE_S, make_campaign
 
@@ -96,10 +96,10 @@ def serving(path, *, fresh=True, look_s=HANGS_S, **options):
     fresh: look at the disk for every page. look_s: seconds that a page waits for a look. The server never hangs up on a
     client because the machine is slow.
     """
-    waits = {"SHORTEST_S": 0.0, "PATIENCE": 0.0, "LOOK_S": look_s} if fresh else {}
+    waits = {"SHORTEST_PAUSE_S": 0.0, "PAUSE_FACTOR": 0.0, "WAIT_S": look_s} if fresh else {}
     with (
-        mock.patch.multiple(looks_module, **waits) if waits else contextlib.nullcontext(),
-        mock.patch.object(server_module, "LEAVING_S", HANGS_S),
+        mock.patch.multiple(reading_module, **waits) if waits else contextlib.nullcontext(),
+        mock.patch.object(server_module, "CLOSING_S", HANGS_S),
         mock.patch.object(server_module._Handler, "timeout", 10 * HANGS_S),
     ):
         model = Model(path)

@@ -1,6 +1,6 @@
 """Thousands of optimised wind-farm layouts, and never one lost.
 
-`leeward.run` computes a campaign, `leeward.load` reads a campaign file, `leeward.open_layouts` reads what was computed.
+`leeward.run` computes a campaign, `leeward.load` reads a campaign file, `leeward.open_layouts` reads its results.
 """
 
 from leeward.lazy import lazy_names

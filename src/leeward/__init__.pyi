@@ -1,5 +1,4 @@
-from leeward.campaign import load as load
-from leeward.campaign.layouts import open_layouts as open_layouts
+from leeward.campaign import load as load, open_layouts as open_layouts
 from leeward.runs.run import run as run
 
 __version__: str

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from leeward.wording import listed
+
 HOURS_PER_YEAR = 8760.0
 GWH_PER_MW = HOURS_PER_YEAR * 1e-3
 SIMILAR = 0.005  # installed powers that differ by less count as equal
-LAST_BITS = 1e-12
-MOST_NAMED = 5
+LAST_BITS = 1e-12  # relative rounding error
 
 
 def capacity_factor(aep_gwh: float | None, installed_mw: float | None) -> float:
@@ -20,7 +21,7 @@ def capacity_factor(aep_gwh: float | None, installed_mw: float | None) -> float:
 def installed_power(details: Mapping[str, object], n_turbines: int, rated_power_mw: float | None) -> float:
     """Return the installed power of a result (MW): its own detail, else turbines × rated power, else NaN.
 
-    rated_power_mw: of its turbine type, from the campaign.
+    rated_power_mw: of the turbine type in the campaign, or None.
     """
     stored = details.get("installed_mw")
     if isinstance(stored, int | float) and not isinstance(stored, bool) and 0.0 < stored < math.inf:
@@ -44,13 +45,15 @@ def merit(aep_gwh: float | None, installed_mw: float | None, is_by_factor: bool)
 
 
 def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
-    """Return a sentence on how types are compared. farms: those where installed power differs. n_farms: of all."""
+    """Return a sentence on how turbine types are compared, or "".
+
+    farms: the names of the farms where installed power differs. n_farms: the number of all farms.
+    """
     if not farms:
         return ""
     where = ""
     if len(farms) < n_farms:
-        more = f" and {len(farms) - MOST_NAMED} more" if len(farms) > MOST_NAMED else ""
-        where = f" of {'farm' if len(farms) == 1 else 'farms'} {', '.join(farms[:MOST_NAMED])}{more}"
+        where = f" of {'farm' if len(farms) == 1 else 'farms'} {listed(farms)}"
     return (
         f"Installed power differs by more than {100 * SIMILAR:g} % between the turbine types{where}: "
         f"{'there, ' if where else ''}types are compared by capacity factor, not by AEP."
@@ -58,7 +61,7 @@ def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
 
 
 def yield_words(aep_gwh: float | None, installed_mw: float | None) -> str:
-    """Return installed power and capacity factor in words, as far as they are known, or ""."""
+    """Return installed power and capacity factor as text; "" if they are unknown."""
     if installed_mw is None or math.isnan(installed_mw):
         return ""
     factor = capacity_factor(aep_gwh, installed_mw)

@@ -15,7 +15,7 @@ _callbacks: list[Callback] = []
 
 @contextlib.contextmanager
 def on_compile(callback: Callback) -> Iterator[None]:
-    """Call the callback for every kernel that this process compiles. Of nested callbacks the innermost is called."""
+    """Call the callback for every kernel that this process compiles; of nested callbacks, only the innermost."""
     _callbacks.append(callback)
     try:
         yield
@@ -24,7 +24,7 @@ def on_compile(callback: Callback) -> Iterator[None]:
 
 
 def notify(begins: bool) -> None:
-    """Call the callback, if there is one."""
+    """Call the innermost callback, if there is one."""
     if _callbacks:
         _callbacks[-1](begins)
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-Emit = Callable[..., None]  # emit(kind, **facts): send one event; kind by position, as a fact may have that name
+Emit = Callable[..., None]  # emit(kind, **facts): send one event; kind is positional, as a fact may be called kind
 OnEvent = Callable[[dict[str, Any]], None]  # on_event(event): the same as a dict, with its kind as "event"
-OnProgress = Callable[[str, int, int], None]  # on_progress(stage, done, total); total is 0 if not known
+OnProgress = Callable[[str, int, int], None]  # on_progress(stage, done, total); total is 0 if unknown
 
 
 def ignore(kind: str, /, **facts: object) -> None:
-    """Emit nothing."""
+    """Discard the event."""

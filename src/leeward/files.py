@@ -1,4 +1,4 @@
-"""Write files that appear whole or not at all, and read regular files only."""
+"""Write files atomically, and read regular files only."""
 
 import contextlib
 import errno
@@ -6,15 +6,16 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from leeward.errors import StorageError
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # errors of file systems without hard links
 TEMPORARY = ".tmp"  # suffix of temporary files
-LARGEST_SIDE_FILE = 1 << 30  # bytes; the index of ten million results is as large
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_KINDS = {"-": "file", "d": "folder", "l": "link", "p": "pipe", "s": "socket", "c": "device", "b": "device"}
+LARGEST_SIDE_FILE = 1 << 30  # bytes: the index of ten million results
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class NotAFileError(OSError):
@@ -27,14 +28,14 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int
     Links among the folders above it are followed.
     """
     try:
-        handle = os.open(path, flags | _CAREFULLY, mode)
+        handle = os.open(path, flags | _SAFE_FLAGS, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise NotAFileError(error.errno, _oddity(path)) from error
+            raise NotAFileError(error.errno, _not_regular(path)) from error
         raise
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise NotAFileError(errno.EINVAL, _oddity(path))
+            raise NotAFileError(errno.EINVAL, _not_regular(path))
     except BaseException:
         os.close(handle)
         raise
@@ -53,25 +54,14 @@ def read_regular(path: Path, limit: int = LARGEST_SIDE_FILE) -> bytes:
 def kind_of(path: Path) -> str:
     """Return the kind of file at a path, links not followed: "folder", "file", "link", "pipe", ..., or "" for none."""
     try:
-        mode = os.lstat(path).st_mode
+        return _KINDS.get(stat.filemode(os.lstat(path).st_mode)[0], "special file")
     except FileNotFoundError:
         return ""
-    return next((name for test, name in _KINDS if test(mode)), "special file")
 
 
-_KINDS: list[tuple[Callable[[int], bool], str]] = [
-    (stat.S_ISREG, "file"),
-    (stat.S_ISDIR, "folder"),
-    (stat.S_ISLNK, "link"),
-    (stat.S_ISFIFO, "pipe"),
-    (stat.S_ISSOCK, "socket"),
-    (stat.S_ISCHR, "device"),
-    (stat.S_ISBLK, "device"),
-]
-
-
-def _oddity(path: Path) -> str:
-    return f"it is a {kind_of(path) or 'vanished file'}; expected a regular file"
+def _not_regular(path: Path) -> str:
+    kind = kind_of(path)
+    return f"it is a {kind}; expected a regular file" if kind else "it was removed while it was opened"
 
 
 def replace_file(
@@ -92,7 +82,7 @@ def replace_file(
                 sync(handle)
         finally:
             os.close(handle)
-        if check is not None and not _is_good(temporary, check):
+        if check is not None and not _passes(temporary, check):
             raise StorageError(f"{temporary}: the content read back is not what was written; is the disk failing?")
         rename(temporary, path)
     except BaseException:
@@ -102,13 +92,22 @@ def replace_file(
         sync_folder(path.parent)
 
 
-def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
+def _passes(path: Path, check: Callable[[int], bool]) -> bool:
     handle = os.open(path, os.O_RDONLY)
     try:
         drop_cache(handle)
         return check(handle)
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def storage_errors(place: Path, what: str) -> Iterator[None]:
+    """Turn an OSError within into a StorageError: `place: what (reason)`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{place}: {what} ({error})") from error
 
 
 def rename(source: Path, target: Path) -> None:
@@ -128,7 +127,7 @@ def rename(source: Path, target: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a file exists, even if another machine has just made it."""
+    """Return whether a file exists, also on NFS, where another machine may just have created it."""
     try:
         refresh(path.parent)
     except (FileNotFoundError, NotADirectoryError):

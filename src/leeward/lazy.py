@@ -1,4 +1,4 @@
-"""Packages that import their names on first use, so that a command starts quickly."""
+"""Import names on first use, so that a command starts quickly."""
 
 import ast
 import functools
@@ -6,6 +6,8 @@ import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from leeward.errors import InputError
 
 
 def lazy_names(package: str, file: str) -> Callable[[str], Any]:
@@ -23,3 +25,20 @@ def lazy_names(package: str, file: str) -> Callable[[str], Any]:
         return getattr(importlib.import_module(homes()[name]), name)
 
     return look_up
+
+
+def import_named(path: str, what: str) -> Any:
+    """Return the function or class `module:Name`, or raise InputError. what: its role, for errors."""
+    module, _, name = path.partition(":")
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise InputError(f"{what} {path!r}: {module!r} is not a module name; expected 'module:Name'")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{what} {path!r} cannot be imported ({error}); expected 'module:Name', with a module on Python's path"
+        ) from error
+    thing = getattr(found, name, None)
+    if not callable(thing):
+        raise InputError(f"{what} {path!r}: {getattr(found, '__file__', module)} has no function or class {name!r}")
+    return thing

@@ -15,7 +15,7 @@ from leeward.errors import InputError
 
 DEEPEST = 100  # levels of brackets; GeoJSON needs about ten
 LARGEST_DATA = 256_000_000  # bytes of a GeoJSON or CSV file
-MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind every 10 minutes, 2 GB in PyYAML
+MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind in steps of 10 minutes, 2 GB in PyYAML
 MOST_COPIED = 1_000_000  # characters that all aliases (*name) may expand to, together
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
@@ -78,18 +78,18 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
                 raise InputError(f"{path}: line {rows.line_num}: {name} is {cell!r:.60}; expected a number")
             found[name].append(value)
     if not found[needed[0]]:
-        raise InputError(f"{path}: it has no rows; expected at least one below the header")
+        raise InputError(f"{path}: no rows; expected at least one below the header")
     return found
 
 
 class TooMuchError(yaml.MarkedYAMLError):
-    """Raised for a text that needs too much memory, or would overflow the stack, if it were parsed."""
+    """Raised for a text that would need too much memory, or overflow the stack, to parse."""
 
 
 def check_yaml(text: str) -> None:
     """Raise a TooMuchError for YAML that is nested too deeply, or too large with its aliases expanded.
 
-    It reads events, which libyaml makes without recursion. Building data from them can overflow the stack.
+    libyaml yields events without recursion; building data from them can overflow the stack.
     """
     open_anchors: list[tuple[str | None, int]] = []  # of each open collection: its anchor, the size before it
     sizes: dict[str, int] = {}  # characters and values below each anchor, aliases expanded

@@ -1,4 +1,4 @@
-"""Usable cores, and child processes that never outlive their parent."""
+"""Count the usable cores, and end child processes together with their parent."""
 
 import ctypes
 import os

@@ -12,7 +12,7 @@ from typing import Any
 # control characters except line feeds and tabs, marks that change the direction of text, and surrogates, which stand
 # for bytes of file names that are not UTF-8
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -46,7 +46,7 @@ def _strict(data: Any) -> Any:
     if isinstance(data, float):
         return data if math.isfinite(data) else None
     if isinstance(data, str):
-        return _HALF.sub(_escape, data)
+        return _SURROGATE.sub(_escape, data)
     if isinstance(data, dict):
         return {_strict(name): _strict(value) for name, value in data.items()}
     return [_strict(value) for value in data] if isinstance(data, list | tuple) else data

@@ -14,7 +14,8 @@ from power_files import Content
 from power_variants import WRONG
 
 from leeward.files import TEMPORARY
-from leeward.store.directory.index import output_index, parsed, whole_lines
+from leeward.store.directory.audit import parse_line
+from leeward.store.directory.index import output_index, whole_lines
 from leeward.store.directory.lock import read_owner
 from leeward.store.directory.records import BadRecordError, read_record
 from leeward.store.format.found import FoundFile
@@ -149,7 +150,7 @@ class Promised:
         known = before.data.split(b"\n") if before else []
         merged = {}
         for line in audit.data.split(b"\n") if audit else ():
-            about = parsed(line) if line not in known else {}
+            about = parse_line(line) if line not in known else {}
             if about.get("event") == "merged":
                 merged[Path(about["output"]).name] = about["results"]
         return cls(logs, keys, merged)

@@ -28,10 +28,11 @@ def with_campaign(folder: Path) -> None:
 def leeward_run(folder: Path, **options) -> None:
     """In this process, with little patience for the disk."""
     import leeward
-    from leeward.engines import inline
+    from leeward.engines import worker
     from leeward.runs import disk
 
-    disk.TRY_AGAIN_S = inline.TRY_AGAIN_S = 0.01
+    disk.TRY_AGAIN_S = 0.01
+    worker.PAUSES_S = (0.01,)
     report = leeward.run(folder / "campaign.yaml", folder / "layouts.h5", storage_wait_s=0, **options)
     assert report.is_complete, report
 

@@ -1,14 +1,13 @@
 """Adopt results of other origin: they are stored in a run directory, and their tasks count as done."""
 
-import functools
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from leeward.campaign.campaign import Campaign
-from leeward.campaign.judge import AEP_TOLERANCE, other_layout
+from leeward.campaign.judge import AEP_TOLERANCE, layout_mismatch
 from leeward.errors import InputError
 from leeward.layout.problem import TOLERANCE_M
 from leeward.store import (
@@ -19,72 +18,57 @@ from leeward.store import (
     Brief,
     FoundFile,
     FoundResult,
-    IndexLines,
     Key,
     Result,
-    RunPaths,
     Value,
     Verdict,
     gather,
     index_line,
     read_files,
-    store_result,
 )
 
 SAME_AEP = 1e-6  # relative; a larger disagreement is listed
-REPLACED = ("aep_here", "aep_source")  # details of adopted results whose AEP was not that of the wake engine
+REPLACED = ("aep_here", "aep_source")  # details of an earlier adoption, which this one replaces
 
-Place = tuple[int, int]  # number of a file among the sources, and of a result in it
-
-
-class Computed(NamedTuple):
-    """The numbers of a layout by the wake engine. aep: GWh; wake_loss: a share; spacing: of the closest two, m."""
-
-    aep: float
-    wake_loss: float
-    spacing: float
+Place = tuple[int, int]  # the position of a file among the sources, and of a result in the file
 
 
 class Choice(NamedTuple):
-    """The best layout of a key so far: its place, and its numbers by the wake engine."""
+    """The best layout of a key so far, with its numbers by the wake engine.
+
+    aep: GWh. wake_loss: a fraction. spacing: of the closest two turbines, m.
+    """
 
     place: Place
     digest: str
-    computed: Computed
+    aep: float
+    wake_loss: float
+    spacing: float
 
 
 @dataclass
 class Adoption:
     """The outcome of an adoption.
 
-    lines: index lines of the adopted results. results: the adopted results, by key. recomputed: how many of them had
-    no valid AEP. disagreeing: layouts whose stored AEP differs from that of the wake engine, adopted or not.
-    violating: violation (m) of adopted layouts that break constraints. present: results that the run already had.
-    worse: layouts of a key with a better one. refused, bad_files: with reasons.
+    results: the adopted results, by key. recomputed: how many of them had no valid AEP. disagreeing: layouts whose
+    stored AEP differs from that of the wake engine, adopted or not. violating: violation (m) of adopted layouts that
+    break constraints. present: results that the run already had. not_the_best: layouts of a key with a better one.
+    refused, bad_files: with reasons.
     """
 
-    lines: IndexLines = field(default_factory=IndexLines)
     results: dict[Key, Brief] = field(default_factory=dict)
     recomputed: int = 0
     disagreeing: list[dict[str, Any]] = field(default_factory=list)
-    violating: dict[Key, float] = field(default_factory=dict)
     present: int = 0
-    worse: int = 0
+    not_the_best: int = 0
+    violating: dict[str, float] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     bad_files: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
         """Return the facts for the event and the audit log."""
-        return {
-            "adopted": len(self.results),
-            "recomputed": self.recomputed,
-            "disagreeing": self.disagreeing,
-            "present": self.present,
-            "not_the_best": self.worse,
-            "violating": {str(key): worst for key, worst in self.violating.items()},
-            "refused": self.refused,
-            "bad_files": self.bad_files,
-        }
+        facts = {name: value for name, value in vars(self).items() if name not in ("lines", "results")}
+        return {"adopted": len(self.results), **facts}
 
     def refuse(self, found: FoundResult, reason: str) -> None:
         self.refused.append(f"{found.path}: {found.name}: {reason}")
@@ -106,36 +90,26 @@ class Adopter:
         self._best: dict[Key, Choice] = {}
 
     def adopt(
-        self,
-        paths: RunPaths,
-        sources: Iterable[Path],
-        done: Collection[Key],
-        store: Callable[[Callable[[], Any]], Any],
-        notice: Callable[[], None],
+        self, sources: Iterable[Path], done: Container[Key], store: Callable[[Result], None], notice: Callable[[], None]
     ) -> Adoption:
-        """Store the best result of each key that is not done. store: calls a writer. notice: called for each result."""
+        """Store the best result of each key that is not done. notice: called for each result."""
         adoption = self._adoption
         files = [path for source in gather(sources) for path in source.files]
-        for turn in ("choose", "store"):
-            place: Place = (0, 0)  # a file that vanishes before the second turn leaves the other places unchanged
+        for stage in ("choose", "store"):
+            place: Place = (0, 0)  # a file that vanishes before the second stage does not change the places of others
             for found in read_files(files, contents=True):
                 notice()
                 if isinstance(found, FoundFile):
-                    if turn == "choose" and found.verdict is not Verdict.VALID:
+                    if stage == "choose" and found.verdict is not Verdict.VALID:
                         reason = f", {found.reason}" if found.reason else ""
                         adoption.bad_files.append(f"{found.path}: {found.verdict}{reason}")
                     place = (place[0] + 1, 0)
                     continue
                 place = (place[0], place[1] + 1)
-                if turn == "choose":
+                if stage == "choose":
                     self._choose(found, place, done)
                 elif found.key is not None and found.key in self._best and self._best[found.key].place == place:
-                    result = self._chosen(found, self._best[found.key])
-                    if result is not None:
-                        store(functools.partial(store_result, paths, result))
-                        line = index_line(result)
-                        adoption.lines.add(line)
-                        adoption.results[found.key] = Brief.of(line)
+                    self._store(found, self._best[found.key], store)
         return adoption
 
     def refusal(self, found: FoundResult) -> str | None:
@@ -144,10 +118,10 @@ class Adopter:
             return f"{found.verdict}, {found.reason}"
         if found.key is None or found.key not in self._campaign:
             return f"not a task of the campaign {self._campaign.name}"
-        reason = other_layout(self._campaign, found.result)
+        reason = layout_mismatch(self._campaign, found.result)
         return reason if reason is not None or self._keep_infeasible else self._too_close(found.key, found.result)
 
-    def _choose(self, found: FoundResult, place: Place, done: Collection[Key]) -> None:
+    def _choose(self, found: FoundResult, place: Place, done: Container[Key]) -> None:
         """Remember the place of the best result of each key."""
         adoption, best = self._adoption, self._best
         reason = self.refusal(found)
@@ -158,31 +132,26 @@ class Adopter:
             adoption.present += 1
             return
         try:
-            computed = Computed(*self._campaign.recompute(found.key, *found.result.layout))
+            choice = Choice(place, found.digest, *self._campaign.recompute(found.key, *found.result.layout))
         except InputError as error:
             adoption.refuse(found, f"the wake engine rejects this layout: {error}")
             return
-        if not (math.isfinite(computed.aep) and computed.aep > 0):
-            adoption.refuse(found, f"the wake engine computes an AEP of {computed.aep:g} GWh for this layout")
+        if not (math.isfinite(choice.aep) and choice.aep > 0):
+            adoption.refuse(found, f"the wake engine computes an AEP of {choice.aep:g} GWh for this layout")
             return
-        self._note_disagreement(found, found.key, computed.aep)
+        off = abs(found.aep - choice.aep) / choice.aep
+        if found.status == SUCCESS and not off <= SAME_AEP:
+            facts = {"key": str(found.key), "file": str(found.path), "aep_claimed": found.aep, "aep": choice.aep}
+            adoption.disagreeing.append({**facts, "relative": off})
         if found.key in best:
-            adoption.worse += 1  # or the same once more
-        if found.key not in best or computed.aep > best[found.key].computed.aep:
-            best[found.key] = Choice(place, found.digest, computed)
-
-    def _note_disagreement(self, found: FoundResult, key: Key, aep: float) -> None:
-        if found.status != SUCCESS or abs(found.aep - aep) <= SAME_AEP * aep:
-            return
-        facts = {"key": str(key), "file": str(found.path), "aep_claimed": found.aep, "aep": aep}
-        self._adoption.disagreeing.append({**facts, "relative": abs(found.aep - aep) / aep})
+            adoption.not_the_best += 1  # or an equal one
+        if found.key not in best or choice.aep > best[found.key].aep:
+            best[found.key] = choice
 
     def _too_close(self, key: Key, result: Result) -> str | None:
         """Refuse turbines closer than a rotor diameter, unless the campaign allows that."""
-        problem, diameter = (
-            self._campaign.problem(key.farm_idx, key.type_idx),
-            self._campaign.physics.diameter(key.type_idx),
-        )
+        problem = self._campaign.problem(key.farm_idx, key.type_idx)
+        diameter = self._campaign.physics.diameter(key.type_idx)
         spacing = problem.min_spacing_m(*result.layout)
         if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
             return None
@@ -191,34 +160,36 @@ class Adopter:
             "--keep-infeasible"
         )
 
-    def _chosen(self, found: FoundResult, choice: Choice) -> Result | None:
-        """Return the chosen result to be stored, or None if its file has changed since."""
+    def _store(self, found: FoundResult, choice: Choice, store: Callable[[Result], None]) -> None:
+        """Store the chosen result of a key, unless its file has changed since."""
         if found.result is None or found.digest != choice.digest:
             self._adoption.refuse(found, "it changed during the adoption; run the command again")
-            return None
-        return self._adopted(found.result, choice.computed)
+            return
+        result = self._adopted(found.result, choice)
+        store(result)
+        self._adoption.results[result.key] = Brief.of(index_line(result))
 
-    def _adopted(self, result: Result, computed: Computed) -> Result:
-        """Return the result to be stored. A result of leeward's with the same settings is unchanged."""
+    def _adopted(self, result: Result, choice: Choice) -> Result:
+        """Return the result to be stored. A result that leeward made with the same settings is unchanged."""
         campaign, adoption, key = self._campaign, self._adoption, result.key
         is_own = result.origin == OWN and result.fingerprint == campaign.fingerprint(key.farm_idx, key.type_idx)
-        if is_own and abs(result.aep - computed.aep) <= AEP_TOLERANCE * computed.aep:
+        if is_own and abs(result.aep - choice.aep) <= AEP_TOLERANCE * choice.aep:
             return result
         violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
         details: dict[str, Value] = {name: value for name, value in result.details.items() if name not in REPLACED}
-        details |= {"wake_loss": computed.wake_loss, "min_spacing_m": computed.spacing}
+        details |= {"wake_loss": choice.wake_loss, "min_spacing_m": choice.spacing}
         if result.origin == OWN:
             details["source_fingerprint"] = result.fingerprint
             details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
-        details["method_version"] = campaign.fingerprints.method_version  # of the wake engine that computed the AEP
+        details["method_version"] = campaign.fingerprints.method_version  # of the wake engine, which computed the AEP
         if result.status == NO_AEP:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
-        elif "aep_claimed" not in details or abs(result.aep - computed.aep) > SAME_AEP * computed.aep:
-            details["aep_claimed"] = result.aep  # an earlier adoption keeps the claim of its first file
+        elif "aep_claimed" not in details or abs(result.aep - choice.aep) > SAME_AEP * choice.aep:
+            details["aep_claimed"] = result.aep  # of the first file, if adopted repeatedly
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
-            adoption.violating[key] = violation.worst_m
+            adoption.violating[str(key)] = violation.worst_m
         diameter = result.diameter if result.diameter == result.diameter else campaign.physics.diameter(key.type_idx)
-        facts = {"aep": computed.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
+        facts = {"aep": choice.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
         return replace(result, **facts, details=details)  # type: ignore[arg-type]

@@ -3,33 +3,35 @@
 import functools
 import operator
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from leeward.campaign.custom import check_file, custom_code, import_custom, with_digests
-from leeward.campaign.document import Document, Place, dump, plain
+from leeward.campaign.document import Document, dump, plain
 from leeward.campaign.execution import Execution
 from leeward.campaign.fingerprint import Fingerprints, differences, optimiser_settings
 from leeward.campaign.physics import Physics
-from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
+from leeward.campaign.resolve import BUILT_IN, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
 from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, NeighboursSpec
-from leeward.campaign.validation import misspelt, validated
+from leeward.campaign.validation import suggestion, validated
 from leeward.deprecation import renamed_argument, warn_renamed
 from leeward.errors import InputError
 from leeward.store import Key
 
 if TYPE_CHECKING:
     from leeward.campaign.judge import Judge
-    from leeward.layout import LayoutProblem, Progress, Solution
+    from leeward.layout import LayoutProblem, Progress, SmartStart, Solution
+    from leeward.store import Layouts
 
 MOST_TASKS = 10_000_000  # a file of results holds as many
 HEADER = (
     "# A campaign with the contents of all files that it referred to, as leeward writes it; `leeward run` takes it.\n"
 )
-MOVED = {  # old names
+MOVED = {  # old names of attributes
     "area": "physics.area",
     "capacity_wanted_mw": "physics.capacity_wanted_mw",
     "diameter": "physics.diameter",
@@ -71,11 +73,11 @@ class Campaign:
     n_tasks: int
     """Farms x turbine types x seeds."""
 
-    def __init__(self, spec: CampaignSpec, source: Source, places: Mapping[int, Place], folders: Sequence[str]) -> None:
+    def __init__(self, spec: CampaignSpec, document: Document, folders: Sequence[str]) -> None:
         self.spec = spec
-        self._source = source
+        self._document = document
         self.import_folders = list(dict.fromkeys([*folders, *spec.execution.import_folders]))
-        self.physics = Physics(spec, source, places, self.import_folders)
+        self.physics = Physics(spec, document, self.import_folders)
         self.fingerprints = Fingerprints(spec, self.physics)
         self.name = spec.name or "campaign"
         self.crs = spec.crs
@@ -84,7 +86,7 @@ class Campaign:
         self.seeds = spec.seeds
         self._seed_set = self.seeds if isinstance(self.seeds, range) else frozenset(self.seeds)
         self.n_tasks = len(self.seeds) * len(self.farms) * len(self.types)
-        self.remarks: Sequence[str] = tuple(source.remarks)
+        self.remarks: Sequence[str] = tuple(document.remarks)
         self.neighbours: Sequence[NeighboursSpec] = tuple(spec.neighbours)
         self.execution: Execution = spec.execution
         self.recipe: str = spec.optimiser.recipe
@@ -102,7 +104,7 @@ class Campaign:
     @classmethod
     def from_text(cls, text: str, where: str) -> "Campaign":
         """Return the campaign that `frozen_text` wrote. where: its name in errors."""
-        return campaign_from(Source(Document.from_text(text, where), None), [])
+        return campaign_from(Document.from_text(text, where), [])
 
     def tasks(self) -> Iterator[Key]:
         """Return all keys, seed by seed, so that every farm and type gets its first layout early.
@@ -152,25 +154,14 @@ class Campaign:
             "execution": {"workers": workers, "engine": engine, "timeout_s": timeout_s, "retries": retries},
         }
         for section, values in sections.items():
-            given = {name: plain(value) for name, value in values.items() if value is not None}
-            data[section] = {**data[section], **given}
+            data[section] |= {name: plain(value) for name, value in values.items() if value is not None}
         for section, keys in (("dask", dask), ("slurm", slurm)):
             if keys:
-                data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys))}
+                data["execution"][section] = {**data["execution"].get(section, {}), **plain(keys)}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
-        return self._with_data(data, f"the overrides of {self._source.document.where}")
-
-    def with_defaults(self, execution: Mapping[str, Any], where: str) -> "Campaign":
-        """Return the campaign with defaults for its execution filled in. where: the name of the defaults in errors."""
-        data = self._data()
-        data["execution"] = _filled_up(data["execution"], execution)
-        return self._with_data(data, f"{self._source.document.where} with {where}")
-
-    def _with_data(self, data: dict[str, Any], where: str) -> "Campaign":
-        spec = validated(CampaignSpec, Document(where, data))
-        spec = with_digests(spec, self._source, self.import_folders)
-        return Campaign(spec, self._source, self.physics.places, self.import_folders)
+        spec = validated(CampaignSpec, Document(f"the overrides of {self._document.where}", data))
+        return Campaign(with_digests(spec, self._document, self.import_folders), self._document, self.import_folders)
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         """Return all settings, except the seed, that the numbers of a farm and turbine type depend on."""
@@ -194,12 +185,12 @@ class Campaign:
     def check(self) -> None:
         """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones.
 
-        A custom wake model is imported for that. Of other custom code only the file is checked.
+        A custom wake model is imported for this. For other custom code, only the file is checked.
         """
         self.physics.import_wake_model()
         self.physics.check()
         for code in custom_code(self.spec):
-            with self._source.at(*code.place):
+            with self._document.at(*code.place):
                 check_file(code, self.import_folders)
 
     def import_custom(self) -> None:
@@ -211,13 +202,12 @@ class Campaign:
     @renamed_argument("watch", "callback")
     def optimise(self, key: Key, callback: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
         """Return the layout of one task. Custom code is imported here: see `import_custom`."""
-        from leeward.layout import SmartStart, optimise
+        from leeward.layout import optimise
 
         if key not in self:
             raise InputError(f"{key} is not a task of {self!r}")
         self.import_custom()
         settings = self.spec.optimiser
-        smart = SmartStart(settings.grid_size, settings.random_pct) if "grid_size" in self.optimiser else None
         return optimise(
             self.problem(key.farm_idx, key.type_idx),
             key.seed,
@@ -226,12 +216,20 @@ class Campaign:
             effort=settings.effort,
             time_budget_s=settings.time_budget_s,
             work=settings.work,
-            smart_start=smart,
+            smart_start=self.smart_start,
             callback=callback,
         )
 
+    @property
+    def smart_start(self) -> "SmartStart | None":
+        """The settings of SmartStart, or None if the recipe does not use it."""
+        from leeward.layout import SmartStart
+
+        settings = self.spec.optimiser
+        return SmartStart(settings.grid_size, settings.random_pct) if "grid_size" in self.optimiser else None
+
     def recompute(self, key: Key, x: Any, y: Any) -> tuple[float, float, float]:
-        """Return AEP (GWh), wake loss (a share) and smallest spacing (m) of a given layout for a task."""
+        """Return AEP (GWh), wake loss (a fraction) and smallest spacing (m) of a given layout for a task."""
         self.physics.import_wake_model()
         problem = self.problem(key.farm_idx, key.type_idx)
         east, north = problem.positions(x, y)
@@ -278,7 +276,7 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
     """Return a campaign from a YAML file, from a dict of the same shape, or a built-in one by its name."""
     here = os.getcwd()
     if isinstance(source, Mapping):
-        return campaign_from(Source(Document("the campaign", plain(source)), Path(here)), [here])
+        return campaign_from(Document("the campaign", plain(source), Path(here)), [here])
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"the campaign is {source!r:.60}; expected the path of a YAML file, a dict, or a name")
     path = Path(source)
@@ -286,34 +284,41 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         return builtin_campaign(str(source))
     if not path.is_file():
         raise InputError(
-            f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
-            f"writes one), or a built-in campaign: {misspelt(str(source), BUILT_IN)}"
+            f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
+            f"writes one), or the name of a built-in campaign; {suggestion(str(source), BUILT_IN)}"
         )
     document = Document.from_file(path, "a campaign file")
-    folder = path.absolute().parent
-    return campaign_from(Source(document, folder), list(dict.fromkeys([str(folder), here])))
+    return campaign_from(document, list(dict.fromkeys([str(document.folder), here])))
 
 
 def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
     """Return a built-in campaign, with one seed."""
-    folder = data_folder(name)
-    return campaign_from(Source(Document.from_file(folder / "campaign.yaml", "a campaign"), folder), [os.getcwd()])
+    return campaign_from(Document.from_file(data_folder(name) / "campaign.yaml", "a campaign"), [os.getcwd()])
 
 
-def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
-    """Return the campaign of a source: checked, and with the contents of all files that it refers to."""
-    spec = validated(CampaignSpec, source.document).with_table_kind()
-    if source.folder is None and spec.is_complete:
-        places: dict[int, Place] = {farm.farm_idx or 0: ("farms", i) for i, farm in enumerate(spec.farm_list)}
-    else:
-        spec, places = resolved(spec, source)
-    return Campaign(with_digests(spec, source, folders), source, places, folders)
+def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
+    """Return the campaign of a document: checked, and with the contents of all files that it refers to."""
+    spec = validated(CampaignSpec, document).with_table_kind()
+    if document.folder is not None or not spec.is_complete:
+        spec = resolved(spec, document)
+    return Campaign(with_digests(spec, document, folders), document, folders)
 
 
-def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings with defaults filled in, also within sections."""
-    merged = {**defaults, **given}
-    for name, value in defaults.items():
-        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):
-            merged[name] = _filled_up(given[name], value)
-    return merged
+def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
+    """Open the results in a `layouts.h5`, a run directory, or the worker files of another script (a file or a folder).
+
+    Every result is checked. Damaged ones are left out and listed in `bad`, with a warning.
+    """
+    from leeward.store import Layouts
+
+    return Layouts(Path(path), rated_powers=rated_powers)
+
+
+def rated_powers(campaign_text: str) -> Mapping[int, float]:
+    """Return the rated power of each turbine type (MW); nothing, with a warning, if the campaign cannot be read."""
+    try:
+        campaign = Campaign.from_text(campaign_text, "the campaign of the results")
+    except InputError as error:
+        warnings.warn(f"installed_mw is unknown for some results: {error}", stacklevel=2)
+        return {}
+    return {number: campaign.physics.rated_power_mw(number) for number in campaign.types}

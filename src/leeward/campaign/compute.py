@@ -1,4 +1,4 @@
-"""Compute one layout: from the key of a task to its result."""
+"""Compute one layout, from the key of a task to its result; compile the kernels before the first one."""
 
 import os
 import platform
@@ -11,13 +11,18 @@ import numpy as np
 from leeward import __version__
 from leeward.campaign.campaign import Campaign
 from leeward.campaign.spec import DEFAULT_OBJECTIVE
-from leeward.layout import Progress
+from leeward.compiling import CompiledElsewhereError, without_waiting
+from leeward.layout import Area, LayoutProblem, Progress, SmartStart, descent, smart_start
+from leeward.layout.objective import Objective
 from leeward.layout.recipes import SEARCH
+from leeward.layout.starts import random_lattice
 from leeward.store import Key, Result, Value, utc_now
+from leeward.wind import WindFarm
 
 MOST_HISTORY = 1000  # points of a stored curve
 POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
 
+Call = Callable[[], object]
 ShowProgress = Callable[..., None]  # called with step, phase and best_aep_gwh by name
 
 
@@ -31,7 +36,7 @@ class History:
 
     def __init__(self) -> None:
         self._points: list[tuple[float, float]] = []
-        self._in_hand: list[tuple[float, float]] = []  # of the current phase
+        self._estimates: list[tuple[float, float]] = []  # steps and AEP of the current phase
         self._phase = ""
         self._best = float("-inf")
 
@@ -42,7 +47,7 @@ class History:
         if progress.best_aep_gwh > self._best:
             self._rise(float(progress.step), progress.best_aep_gwh)
         elif progress.aep_gwh == progress.aep_gwh and progress.phase != SEARCH:
-            self._in_hand.append((float(progress.step), progress.aep_gwh))
+            self._estimates.append((float(progress.step), progress.aep_gwh))
 
     def end(self, steps: int, aep_gwh: float) -> None:
         """Add the result, if anything was recorded before it."""
@@ -57,10 +62,10 @@ class History:
         self._best = best
 
     def _close_phase(self) -> None:
-        if self._in_hand:
-            means = np.array_split(self._in_hand, min(len(self._in_hand), POINTS_OF_A_PHASE))
+        if self._estimates:
+            means = np.array_split(self._estimates, min(len(self._estimates), POINTS_OF_A_PHASE))
             self._points += [tuple(some.mean(axis=0).tolist()) for some in means]
-        self._in_hand = []
+        self._estimates = []
 
     @property
     def curve(self) -> Any:
@@ -86,7 +91,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
     try:
         solution = campaign.optimise(key, record)
     finally:
-        os.chdir(here)  # a custom recipe may have changed it
+        os.chdir(here)  # a custom recipe may have changed the folder
     history.end(solution.steps, solution.aep_gwh)
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
@@ -120,9 +125,69 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
 
 
 def versions() -> str:
-    """Return the versions of the programs, and the machine, that the numbers depend on besides the fingerprint."""
+    """Return the versions of all programs that affect the numbers, and the type of machine."""
     import h5py
     import numba
 
     programs = f"leeward {__version__}, python {platform.python_version()}, numpy {np.__version__}"
     return f"{programs}, numba {numba.__version__}, h5py {h5py.__version__}, machine {platform.machine()}"
+
+
+def warm_up(campaign: Campaign) -> None:
+    """Compile the kernels of the campaign's recipe, or load them from the cache.
+
+    The time limit of a task then need not include compilation. On an empty cache all workers of a machine need the same
+    kernels at once, so each compiles a different one.
+    """
+    campaign.physics.import_wake_model()
+    problem = _small_problem(campaign)
+    recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # a custom recipe is called only for tasks
+    _make_calls(_calls(problem, recipe))
+
+
+def _small_problem(campaign: Campaign) -> LayoutProblem:
+    problem = campaign.problem(next(iter(campaign.farms)), next(iter(campaign.types)))
+    spacing = float(problem.min_distances_m.max())
+    square = Area.from_arrays([0.0, 4.0 * spacing, 4.0 * spacing, 0.0], [0.0, 0.0, 4.0 * spacing, 4.0 * spacing])
+    return LayoutProblem(
+        WindFarm(problem.farm.site, problem.turbines[0], problem.farm.wake_model), square, 3, spacing_m=spacing
+    )
+
+
+def _calls(problem: LayoutProblem, recipe: str) -> list[Call]:
+    """Return calls that need one or two kernels each, the slowest to compile first."""
+    objective, rng = Objective(problem), np.random.default_rng(0)
+    x, y = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]) * problem.min_distances_m[0]
+    state, settings = descent.start(problem, x, y), descent.Descent(1, 1.0)
+    calls: list[Call] = []
+    if recipe.startswith("smart_start"):
+        calls += [lambda: next(smart_start.place(problem, objective, SmartStart(2), 0))]
+    if recipe.endswith("+refine"):
+        calls += [
+            lambda: descent.step(problem, objective, settings, state, rng),
+            lambda: objective.gain(x, y, 0, x, y + 1.0),
+            lambda: objective.worth(x, y),
+            lambda: random_lattice(problem, rng),
+        ]
+    return [
+        *calls,
+        lambda: objective.judge(x, y),
+        lambda: problem.repaired(x, y),
+        lambda: problem.violation(x, y),
+        lambda: problem.area.signed_distance(x, y),
+    ]
+
+
+def _make_calls(calls: list[Call]) -> None:
+    """Make all calls; those whose kernels another process is compiling come last."""
+    while calls:
+        left = []
+        for call in calls:
+            try:
+                with without_waiting():
+                    call()
+            except CompiledElsewhereError:
+                left.append(call)
+        if len(left) == len(calls):
+            left.pop(0)()  # all are being compiled: wait for one
+        calls = left

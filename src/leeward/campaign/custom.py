@@ -8,13 +8,14 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leeward.campaign.document import Place
-from leeward.campaign.resolve import Source
+from leeward.campaign.document import Document, Place
 from leeward.campaign.spec import CampaignSpec
 from leeward.errors import InputError
+from leeward.lazy import import_named
 
 
 class CustomCode(NamedTuple):
@@ -37,13 +38,13 @@ def custom_code(spec: CampaignSpec) -> list[CustomCode]:
     return [code for code in named if ":" in code.path]
 
 
-def with_digests(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
+def with_digests(spec: CampaignSpec, document: Document, folders: Sequence[str]) -> CampaignSpec:
     """Return the campaign with the digests of its custom code; known digests are kept."""
     optimiser: dict[str, str] = {}
     model = dict(spec.wake_model)
     for code in custom_code(spec):
         if code.sha256 is None:
-            with source.at(*code.place):
+            with document.at(*code.place):
                 digest = _digest(code.path, folders)
             if code.place == ("wake_model",):
                 model["sha256"] = digest
@@ -64,21 +65,21 @@ def check_file(code: CustomCode, folders: Sequence[str]) -> None:
 
 
 def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
-    """Return the function or class, imported from the file that was digested and from no other of the same name.
+    """Return the function or class, imported from the very file that was digested.
 
     The folders come first only during the import: their files must not shadow other modules.
     """
     check_file(code, folders)
-    module, _, name = code.path.partition(":")
+    module = code.path.partition(":")[0]
     if module not in sys.modules:
-        before, writes_none = list(sys.path), sys.dont_write_bytecode
+        path_before, bytecode_before = list(sys.path), sys.dont_write_bytecode
         sys.path[:0] = folders
-        sys.dont_write_bytecode = True  # Python does not sync it: after a power cut a torn file would fail every task
+        sys.dont_write_bytecode = True  # not synced: after a power cut a torn file would fail every task
         try:
             importlib.import_module(module)
         finally:
-            sys.dont_write_bytecode = writes_none
-            sys.path[:] = [*before, *(folder for folder in folders if folder not in before)]
+            sys.dont_write_bytecode = bytecode_before
+            sys.path[:] = [*path_before, *(folder for folder in folders if folder not in path_before)]
     expected = module_file(code.path, folders)
     found = getattr(sys.modules[module], "__file__", None)
     if found is None or Path(found).resolve() != expected.resolve():
@@ -86,9 +87,7 @@ def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
             f"the {code.what} {code.path} is in {expected}, but the name {module} is already "
             f"taken by {found or 'a built-in module'}; rename the file"
         )
-    if not callable(getattr(sys.modules[module], name, None)):
-        raise InputError(f"the {code.what} {code.path}: {expected} has no function or class {name!r}")
-    return getattr(sys.modules[module], name)
+    return import_named(code.path, code.what)
 
 
 def _digest(path: str, folders: Sequence[str]) -> str:
@@ -102,9 +101,7 @@ def module_file(path: str, folders: Sequence[str]) -> Path:
     importlib.invalidate_caches()  # the file may be new
     found: ModuleSpec | None = None
     within: Sequence[str] | None = None
-    name = ""
-    for part in module.split("."):
-        name = f"{name}.{part}" if name else part
+    for name in accumulate(module.split("."), "{}.{}".format):  # package, package.module
         found = _find(name, within, folders)
         if found is None:
             break

@@ -1,7 +1,8 @@
 """Read and write YAML 1.2, and find the line of each key."""
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,21 +74,27 @@ _CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+012
 
 
 class Document:
-    """The data of a YAML text or of a dict, and the names of its places in errors."""
+    """The data of a YAML text or of a dict, and the places of its keys in errors.
 
-    def __init__(self, where: str, data: Any, text: str | None = None) -> None:
+    where: its name in errors. folder: base of relative paths; None if the document may not refer to files. remarks:
+    notes for the user on how it was read.
+    """
+
+    def __init__(self, where: str, data: Any, folder: Path | None = None, text: str | None = None) -> None:
         self.where = where
         self.data = data
+        self.folder = folder
+        self.remarks: list[str] = []
         self._text = text
         self._tree: Any = None
 
     @classmethod
-    def from_text(cls, text: str, where: str) -> "Document":
-        return cls(where, _parse(text, where), text)
+    def from_text(cls, text: str, where: str, folder: Path | None = None) -> "Document":
+        return cls(where, _parse(text, where), folder, text)
 
     @classmethod
     def from_file(cls, path: Path, what: str) -> "Document":
-        return cls.from_text(read_text(path, what, LARGEST_TEXT), str(path))
+        return cls.from_text(read_text(path, what, LARGEST_TEXT), str(path), path.absolute().parent)
 
     def line(self, place: Place) -> int | None:
         """Return the line of the key at a place, or of the innermost key around it, or None."""
@@ -109,11 +116,13 @@ class Document:
                 break
         return None if mark is None else mark.line + 1
 
-    def at(self, place: Place) -> str:
-        """Return the line and the key, as an error begins."""
-        line = self.line(place)
-        key = dotted(place)
-        return ": ".join(part for part in (None if line is None else f"line {line}", key) if part)
+    @contextmanager
+    def at(self, *place: str | int) -> Iterator[None]:
+        """Add this place to an InputError raised within."""
+        try:
+            yield
+        except InputError as error:
+            raise self.error(place, str(error)) from error
 
     def error(self, place: Place, sentence: str) -> InputError:
         """Return an InputError about one place; the sentence follows the key."""
@@ -121,20 +130,22 @@ class Document:
 
     def errors(self, found: Sequence[tuple[Place, str]], most: int = 20) -> InputError:
         """Return one InputError about one or more places, a line each."""
-        lines = [_sentence(self.at(place), sentence) for place, sentence in found]
+        lines = [self._sentence(place, sentence) for place, sentence in found]
         if len(lines) == 1:
             return InputError(f"{self.where}: {lines[0]}")
         shown = "".join(f"\n  {line}" for line in lines[:most])
         more = f"\n  and {len(lines) - most} more" if len(lines) > most else ""
         return InputError(f"{self.where}: {len(lines)} errors{shown}{more}")
 
-
-def dotted(place: Place) -> str:
-    """Return a place as text, such as `turbines[2].rated_power_mw`."""
-    text = ""
-    for step in place:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
+    def _sentence(self, place: Place, sentence: str) -> str:
+        """Return an error with its line and key, such as `line 7: turbines[2].name is 5; expected text`."""
+        key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
+        line = self.line(place)
+        at = ": ".join(part for part in ("" if line is None else f"line {line}", key) if part)
+        if not at:
+            return sentence
+        follows_key = sentence.startswith(("is ", "has ", "contains ", "refers "))
+        return f"{at} {sentence}" if follows_key else f"{at}: {sentence}"
 
 
 def dump(data: Any) -> str:
@@ -165,12 +176,6 @@ def plain(data: Any) -> Any:
     return data
 
 
-def _sentence(at: str, sentence: str) -> str:
-    if not at:
-        return sentence
-    return f"{at} {sentence}" if sentence.startswith(("is ", "has ", "contains ", "refers ")) else f"{at}: {sentence}"
-
-
 def _parse(text: str, where: str) -> Any:
     if len(text) > LARGEST_TEXT:
         raise InputError(f"{where}: has {len(text)} characters; expected at most {LARGEST_TEXT}")
@@ -180,12 +185,12 @@ def _parse(text: str, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
-        raise InputError(f"{where}: {place}{_in_words(error, text)}") from error
+        raise InputError(f"{where}: {place}{_explained(error, text)}") from error
     except (yaml.YAMLError, ValueError, KeyError, AttributeError) as error:  # the last two: `!!bool x`, `!!timestamp x`
         raise InputError(f"{where}: cannot be read as YAML ({' '.join(str(error).split())})") from error
 
 
-def _in_words(error: yaml.MarkedYAMLError, text: str) -> str:
+def _explained(error: yaml.MarkedYAMLError, text: str) -> str:
     problem = str(error.problem or error.context)
     if isinstance(error, TooMuchError):
         return problem

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.campaign.campaign import Campaign
-from leeward.campaign.warming import warm_up
+from leeward.campaign.compute import warm_up
 from leeward.errors import InfeasibleError
-from leeward.layout import LayoutProblem, Progress, SmartStart, optimise
+from leeward.layout import LayoutProblem, Progress, optimise
 from leeward.layout.objective import FEW, Objective
 from leeward.layout.recipes import EFFORTS
 
@@ -77,15 +77,11 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
 
 def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
     """Optimise for a while. Return None if no layout is feasible."""
-    smart = (
-        SmartStart(campaign.spec.optimiser.grid_size, campaign.spec.optimiser.random_pct)
-        if campaign.recipe.startswith("smart")
-        else None
-    )
     try:
         warm_up(campaign)  # so that compiling is not measured
         meter = _Meter()
-        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, callback=meter)
+        smart_start = campaign.smart_start
+        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart_start, callback=meter)
     except InfeasibleError:
         return None
     return meter

@@ -1,12 +1,17 @@
-"""The section `execution` of a campaign. None of its settings changes a number."""
+"""The section `execution` of a campaign file, which does not affect results, and the user's defaults for it."""
 
+import os
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from leeward.campaign.validation import Strict
+from leeward.campaign.document import Document
+from leeward.campaign.validation import Strict, validated
 
+VARIABLE = "LEEWARD_DEFAULTS"  # environment variable: path of another file of defaults
 _JOBS = re.compile(r"([0-9]+)(?::([0-9]+))?\Z")
 _MEMORY = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*[KMGT]i?B\Z")
 _WALLTIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<hours>[0-9]+):(?P<minutes>[0-5]?[0-9]):(?P<seconds>[0-5]?[0-9])\Z")
@@ -19,7 +24,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n\r\x00]*$")]  # of a batch script
 
 
-def nothing_as_keys(value: Any) -> Any:
+def none_as_empty(value: Any) -> Any:
     """Return an empty section for None: all of its keys are commented out."""
     return {} if value is None else value
 
@@ -142,6 +147,35 @@ class Execution(Strict):
     timeout_s: Positive = 3600.0
     retries: Annotated[int, Field(ge=0)] = 2
     loose_results: Count = 20_000
-    dask: Annotated[DaskSpec, BeforeValidator(nothing_as_keys)] = DaskSpec()
-    slurm: Annotated[SlurmSpec, BeforeValidator(nothing_as_keys)] = SlurmSpec()
+    dask: Annotated[DaskSpec, BeforeValidator(none_as_empty)] = DaskSpec()
+    slurm: Annotated[SlurmSpec, BeforeValidator(none_as_empty)] = SlurmSpec()
     import_folders: list[str] = Field(default_factory=list)
+
+
+class Defaults(Strict):
+    """The file of the user's defaults."""
+
+    execution: Annotated[Execution, BeforeValidator(none_as_empty)] = Execution()
+
+
+def with_user_defaults(given: Execution) -> Execution:
+    """Return the settings with the user's defaults for those that were not given."""
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    path = Path(os.environ.get(VARIABLE) or Path(home).expanduser() / "leeward" / "defaults.yaml")
+    if not (path.exists() or os.environ.get(VARIABLE)):
+        return given
+    document = Document.from_file(path, "the user's defaults")
+    if document.data is None:  # everything is commented out
+        return given
+    defaults = validated(Defaults, document).execution
+    settings = _filled_up(given.model_dump(exclude_unset=True), defaults.model_dump(exclude_unset=True))
+    return Execution.model_validate(settings)
+
+
+def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given settings with defaults filled in, also within sections."""
+    merged = {**defaults, **given}
+    for name, value in defaults.items():
+        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):
+            merged[name] = _filled_up(given[name], value)
+    return merged

@@ -1,5 +1,6 @@
 """The settings that a task's numbers depend on, and their digest."""
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -22,33 +23,28 @@ class Fingerprints:
     def __init__(self, spec: CampaignSpec, physics: Physics) -> None:
         self._spec = spec
         self._physics = physics
-        self._digests: dict[str, str] = {}
+        self._fingerprint = functools.cache(self._new_fingerprint)
+        self._area_digest = functools.cache(lambda farm_idx: digest(self._area(farm_idx)))
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         """Return all settings, except the seed, that the numbers of a farm and turbine type depend on."""
-        return {**self._short(farm_idx, type_idx), **self._long(farm_idx)}
+        return {**self._short(farm_idx, type_idx), "area": self._area(farm_idx), **self._shared()}
 
     def of(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
         """Return the SHA-256, in hex digits, of the settings; long ones are replaced by their digests.
 
         version: the method version; that of this leeward if None.
         """
-        version = method_version() if version is None else version
-        whole = f"whole {farm_idx} {type_idx} {version}"
-        if whole not in self._digests:
-            short = self._short(farm_idx, type_idx)
-            names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm_idx}"}
-            if not all(name in self._digests for name in names.values()):
-                for name, value in self._long(farm_idx).items():
-                    self._digests[names[name]] = digest(value)
-            digests = {name: self._digests[known] for name, known in names.items()}
-            self._digests[whole] = digest({**short, "method_version": version, **digests})
-        return self._digests[whole]
+        return self._fingerprint(farm_idx, type_idx, METHOD_VERSION if version is None else version)
+
+    def _new_fingerprint(self, farm_idx: int, type_idx: int, version: int) -> str:
+        digests = {**self._shared_digests, "area": self._area_digest(farm_idx)}
+        return digest({**self._short(farm_idx, type_idx), "method_version": version, **digests})
 
     @property
     def method_version(self) -> int:
         """The method version of this leeward."""
-        return method_version()
+        return METHOD_VERSION
 
     def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
         """Return the method version that made a result of this campaign, or None if its settings differ.
@@ -57,14 +53,14 @@ class Fingerprints:
         for an adopted result, whose version is the one that computed its AEP.
         """
         if fingerprint is None:
-            return method_version() if stated is None else stated
-        versions = range(method_version(), 0, -1) if stated is None else [stated]
+            return METHOD_VERSION if stated is None else stated
+        versions = range(METHOD_VERSION, 0, -1) if stated is None else [stated]
         made = (version for version in versions if self.of(key.farm_idx, key.type_idx, version) == fingerprint)
         return next(made, None)
 
     def _short(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         return {
-            "method_version": method_version(),
+            "method_version": METHOD_VERSION,
             "n_turbines": self._physics.n_turbines(farm_idx, type_idx),
             "spacing": self._spec.spacing,
             "turbine": turbine_settings(self._physics.types[type_idx]),
@@ -72,20 +68,20 @@ class Fingerprints:
             "optimiser": optimiser_settings(self._spec.optimiser),
         }
 
-    def _long(self, farm_idx: int) -> dict[str, Any]:
-        return {
-            "site": site_settings(self._spec.site),
-            "area": self._physics.farms[farm_idx].area.model_dump(exclude_none=True),
-            "neighbours": [
-                {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)}
-                for entry in self._spec.neighbours
-            ],
-        }
+    def _area(self, farm_idx: int) -> dict[str, Any]:
+        return dict(self._physics.farms[farm_idx].area.model_dump(exclude_none=True))
 
+    def _shared(self) -> dict[str, Any]:
+        """Return the settings that all farms and types share."""
+        neighbours = [
+            {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)}
+            for entry in self._spec.neighbours
+        ]
+        return {"site": site_settings(self._spec.site), "neighbours": neighbours}
 
-def method_version() -> int:
-    """Return the method version of this leeward."""
-    return METHOD_VERSION
+    @functools.cached_property
+    def _shared_digests(self) -> dict[str, str]:
+        return {name: digest(value) for name, value in self._shared().items()}
 
 
 def canonical(value: Any) -> str:
@@ -115,7 +111,7 @@ def turbine_settings(turbine: Any) -> dict[str, Any]:
 
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
     """Return the settings that the recipe uses. The objective AEP is left out, as in older fingerprints."""
-    if spec.is_own:
+    if spec.is_custom:
         return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
     names = ["recipe", *RECIPES[spec.recipe].settings]
     names += [name for name in ("time_budget_s", "work", "objective_sha256") if getattr(spec, name) is not None]
@@ -130,11 +126,11 @@ def differences(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
     found = []
     for name in dict.fromkeys([*ours, *theirs]):
         if name not in theirs:
-            found.append(f"{name}: {_short(ours[name])}, was not set")
+            found.append(f"{name}: {_shortened(ours[name])}, was not set")
         elif name not in ours:
-            found.append(f"{name}: not set, was {_short(theirs[name])}")
+            found.append(f"{name}: not set, was {_shortened(theirs[name])}")
         elif canonical(ours[name]) != canonical(theirs[name]):
-            found.append(f"{name}: {_short(ours[name])}, was {_short(theirs[name])}")
+            found.append(f"{name}: {_shortened(ours[name])}, was {_shortened(theirs[name])}")
     return found
 
 
@@ -147,7 +143,7 @@ def _flat(settings: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, settings
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = repr(value)
     if len(text) <= 70:
         return text

@@ -1,42 +1,18 @@
-"""Check stored results: do they belong to the campaign, satisfy its constraints, and have the right AEP?"""
+"""Check stored results against their campaign: settings, constraints and AEP."""
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.store import NO_AEP, OWN, Key, Maker, Value
+from leeward.store import NO_AEP, OWN, Maker, Result
 
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
 
 AEP_TOLERANCE = 1e-9  # relative
 DIAMETER_TOLERANCE = 1e-6  # relative
-Array = npt.NDArray[np.float64]
-
-
-class StoredResult(Protocol):
-    """The parts of a result that the judge uses. layout: shape (2, turbines), m; aep: GWh; diameter: m."""
-
-    @property
-    def key(self) -> Key: ...
-    @property
-    def layout(self) -> Array: ...
-    @property
-    def aep(self) -> float: ...
-    @property
-    def fingerprint(self) -> str | None: ...
-    @property
-    def origin(self) -> str: ...
-    @property
-    def diameter(self) -> float: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def details(self) -> Mapping[str, Value]: ...
 
 
 class Judge:
@@ -45,17 +21,17 @@ class Judge:
     def __init__(self, campaign: "Campaign") -> None:
         self._campaign = campaign
 
-    def __call__(self, result: StoredResult) -> str | None:
+    def __call__(self, result: Result) -> str | None:
         """Return what is physically wrong with a result, or None."""
         if result.key not in self._campaign:
             return f"{result.key} is not a task of the campaign {self._campaign.name}"
-        return self.misfit(result) or _judge_constraints(self._campaign, result.key, result) or self._aep(result)
+        return self.misfit(result) or self._constraints(result) or self._aep(result)
 
-    def aep(self, result: StoredResult) -> str | None:
+    def aep(self, result: Result) -> str | None:
         """Return why a result or its AEP is wrong, or None; also None if the campaign has no such task."""
         return self.misfit(result) or (self._aep(result) if result.key in self._campaign else None)
 
-    def misfit(self, result: StoredResult) -> str | None:
+    def misfit(self, result: Result) -> str | None:
         """Return why a result does not belong to the campaign, or None; also None if there is no such task.
 
         It compares settings, turbines and area, and is quick because it does not call the wake engine. Adopted results
@@ -70,7 +46,7 @@ class Judge:
                 f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
                 f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
             )
-        return other_layout(campaign, result)
+        return layout_mismatch(campaign, result)
 
     @property
     def notes(self) -> list[str]:
@@ -80,21 +56,24 @@ class Judge:
         name = self._campaign.spec.wake_model["name"]
         return [f"AEP is not recomputed: the wake model {name} is custom code, which only `leeward run` imports."]
 
-    def _aep(self, result: StoredResult) -> str | None:
+    def _constraints(self, result: Result) -> str | None:
+        problem = self._campaign.physics.constraints(result.key.farm_idx, result.key.type_idx)
+        violation = problem.violation(*result.layout)
+        return None if violation.is_feasible else f"its layout breaks a constraint: {violation}"
+
+    def _aep(self, result: Result) -> str | None:
         if result.status == NO_AEP:
             return None
         if not (math.isfinite(result.aep) and result.aep > 0):
             return f"its AEP is {result.aep:g} GWh; expected a number above 0"
         campaign, key = self._campaign, result.key
-        # the wake engine now computes other numbers, or none
+        is_other_version = version_of(campaign, result) != campaign.fingerprints.method_version
         if (
-            version_of(campaign, result) != campaign.fingerprints.method_version
-            or not campaign.physics.wake_model_is_known
-        ):
+            is_other_version or not campaign.physics.wake_model_is_known
+        ):  # the wake engine computes other numbers, or none
             return None
-        layout = np.asarray(result.layout, dtype=np.float64)
         try:
-            computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
+            computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(*result.layout)
         except InputError as error:
             return f"the wake engine rejects its layout: {error}"
         off = abs(result.aep - computed) / computed
@@ -103,19 +82,19 @@ class Judge:
         return None
 
 
-def version_of(campaign: "Campaign", result: StoredResult) -> int | None:
+def version_of(campaign: "Campaign", result: Result) -> int | None:
     """Return the method version that made a result of a task, or None if its settings differ."""
     fingerprint = str(result.fingerprint) if result.origin == OWN else None
     return campaign.fingerprints.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
 
 
-def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
+def layout_mismatch(campaign: "Campaign", result: Result) -> str | None:
     """Return why a layout does not belong to the campaign (other turbines, or another area), or None."""
-    return _other_turbines(campaign, result.key, result) or _other_place(campaign, result.key, result)
+    return _turbine_mismatch(campaign, result) or _area_mismatch(campaign, result)
 
 
-def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    layout = np.asarray(result.layout, dtype=np.float64)
+def _turbine_mismatch(campaign: "Campaign", result: Result) -> str | None:
+    key, layout = result.key, result.layout
     count = campaign.physics.n_turbines(key.farm_idx, key.type_idx)
     if layout.shape != (2, count):
         return f"its layout has the shape {layout.shape}; expected (2, {count}), for {count} turbines"
@@ -128,19 +107,14 @@ def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str
     return None
 
 
-def _other_place(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    """Compare with the area: a turbine a whole spacing outside means another farm."""
+def _area_mismatch(campaign: "Campaign", result: Result) -> str | None:
+    """Return why the layout does not belong to the area, or None: a turbine is more than one spacing outside."""
     import shapely
 
-    problem = campaign.physics.constraints(key.farm_idx, key.type_idx)
-    points = shapely.points(*np.asarray(result.layout, dtype=np.float64))
+    problem = campaign.physics.constraints(result.key.farm_idx, result.key.type_idx)
+    points = shapely.points(*result.layout)
     with np.errstate(over="ignore"):  # coordinates may be any numbers; infinity is outside
         outside = float(shapely.distance(problem.area.to_shapely(), points).max())
     if outside <= problem.min_distances_m.max():
         return None
-    return f"turbines are up to {outside:.6g} m outside the area of farm {key.farm_idx}: is it this farm's layout?"
-
-
-def _judge_constraints(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    violation = campaign.physics.constraints(key.farm_idx, key.type_idx).violation(*result.layout)
-    return None if violation.is_feasible else f"its layout breaks a constraint: {violation}"
+    return f"turbines are up to {outside:.6g} m outside the area of farm {result.key.farm_idx}; is it of another farm?"

@@ -1,23 +1,41 @@
 """The wind, turbines and areas of a campaign as objects."""
 
 import functools
-from collections import OrderedDict
+import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.campaign.custom import custom_code, import_custom
-from leeward.campaign.document import Place
-from leeward.campaign.figures import capacity_wanted, neighbours_of, site_of, turbine_count, turbine_of
-from leeward.campaign.resolve import Source
-from leeward.campaign.shapes import area_from
-from leeward.campaign.spec import CampaignSpec
+from leeward.campaign.document import Document, Place
+from leeward.campaign.shapes import area_from, path_in
+from leeward.campaign.spec import (
+    CampaignSpec,
+    CubicTurbine,
+    FarmSpec,
+    FullTurbine,
+    GenericTurbine,
+    NeighboursSpec,
+    SiteSpec,
+    TimeSeriesSpec,
+)
 from leeward.errors import InputError
+from leeward.parsing import read_columns
 
 if TYPE_CHECKING:
     from leeward.layout import Area, LayoutProblem
     from leeward.wind import Neighbours, Site, Turbine, WakeModel, WindFarm
 
+MOST_TURBINES = 100_000  # of one farm: the limit of a stored layout
 PROBLEMS_KEPT = 64
+
+
+def farm_place(document: Document, position: int) -> Place:
+    """Return the place of a farm in a campaign file. position: among all farms."""
+    farms = document.data["farms"]
+    if isinstance(farms, list):
+        return ("farms", position)
+    return ("farms", "file") if isinstance(farms, Mapping) and "file" in farms else ("farms",)
 
 
 class Numbered(dict[int, Any]):
@@ -33,21 +51,18 @@ class Numbered(dict[int, Any]):
 
 
 class Physics:
-    """The farms, turbine types and wind of a campaign. places: of the farms in the campaign file."""
+    """The farms, turbine types and wind of a campaign."""
 
-    def __init__(
-        self, spec: CampaignSpec, source: Source, places: Mapping[int, Place], import_folders: Sequence[str]
-    ) -> None:
+    def __init__(self, spec: CampaignSpec, document: Document, import_folders: Sequence[str]) -> None:
         name = spec.name or "campaign"
         self.farms = Numbered("farm_idx", name, {farm.farm_idx or 0: farm for farm in spec.farm_list})
         self.types = Numbered("type_idx", name, {turbine.type_idx or 0: turbine for turbine in spec.type_list})
-        self.places = places
         self.spacing = spec.spacing  # the minimum distance between two turbines, by its key
-        self._spec, self._source, self._import_folders = spec, source, import_folders
+        self._spec, self._document, self._import_folders = spec, document, import_folders
         self.wake_model_is_known = ":" not in spec.wake_model["name"]  # custom code has to be imported first
         self._custom_model: WakeModel | None = None
         self._turbines: dict[int, Turbine] = {}
-        self._problems: OrderedDict[tuple[int, int, bool], LayoutProblem] = OrderedDict()
+        self._problem = functools.lru_cache(PROBLEMS_KEPT)(self._located_problem)
 
     def n_turbines(self, farm_idx: int, type_idx: int) -> int:
         return turbine_count(self._spec, self.farms[farm_idx], self.types[type_idx])
@@ -88,7 +103,7 @@ class Physics:
     @functools.cached_property
     def site(self) -> "Site":
         """The wind of all farms."""
-        with self._source.at("site"):
+        with self._document.at("site"):
             return site_of(self._spec.site)
 
     def import_wake_model(self) -> None:
@@ -98,7 +113,7 @@ class Physics:
         options = {key: value for key, value in self._spec.wake_model.items() if key not in ("name", "sha256")}
         for code in custom_code(self._spec):
             if code.what == "wake model" and self._custom_model is None:
-                with self._source.at(*code.place):
+                with self._document.at(*code.place):
                     self._custom_model = custom_model(import_custom(code, self._import_folders), options)
                 self.wake_model_is_known = True
 
@@ -123,34 +138,28 @@ class Physics:
 
     def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
         """Return the layout problem of a farm and turbine type; recent ones are cached."""
-        return self._kept_problem(farm_idx, type_idx, True)
+        return self._problem(farm_idx, type_idx, True)
 
     def constraints(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
         """Return a problem to check area and distances only, which needs no custom wake model."""
-        return self._kept_problem(farm_idx, type_idx, self.wake_model_is_known)
+        return self._problem(farm_idx, type_idx, self.wake_model_is_known)
 
     def check(self) -> None:
         """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones."""
         found: list[tuple[Place, str]] = []
-        for farm_idx in self.farms:
+        for position, farm_idx in enumerate(self.farms):
             for type_idx in self.types:
                 try:
                     self._new_problem(farm_idx, type_idx, True)
                 except InputError as error:
-                    message = f"farm {farm_idx}, type {type_idx}: {error}"
-                    found.append((self.places.get(farm_idx, ("farms",)), message))
+                    place = farm_place(self._document, position)
+                    found.append((place, f"farm {farm_idx}, type {type_idx}: {error}"))
         if found:
-            raise self._source.document.errors(found)
+            raise self._document.errors(found)
 
-    def _kept_problem(self, farm_idx: int, type_idx: int, with_wakes: bool) -> "LayoutProblem":
-        which = farm_idx, type_idx, with_wakes
-        if which not in self._problems:
-            with self._source.at(*self.places.get(farm_idx, ("farms",))):
-                self._problems[which] = self._new_problem(*which)
-            if len(self._problems) > PROBLEMS_KEPT:
-                self._problems.popitem(last=False)
-        self._problems.move_to_end(which)
-        return self._problems[which]
+    def _located_problem(self, farm_idx: int, type_idx: int, with_wakes: bool) -> "LayoutProblem":
+        with self._document.at(*farm_place(self._document, list(self.farms).index(farm_idx))):
+            return self._new_problem(farm_idx, type_idx, with_wakes)
 
     def _new_problem(self, farm_idx: int, type_idx: int, with_wakes: bool) -> "LayoutProblem":
         from leeward.layout import LayoutProblem
@@ -166,7 +175,7 @@ class Physics:
         spec = self._spec.wake_model
         if self._custom_model is not None:
             return self._custom_model
-        with self._source.at("wake_model"):
+        with self._document.at("wake_model"):
             if ":" in spec["name"]:
                 raise InputError(
                     f"is {spec['name']}, custom code that only `leeward run` and its workers import; expected a "
@@ -176,5 +185,107 @@ class Physics:
 
     @functools.cached_property
     def _neighbours(self) -> "Neighbours | None":
-        with self._source.at("neighbours"):
+        with self._document.at("neighbours"):
             return neighbours_of(self._spec.neighbours)
+
+
+def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
+    """Return the number of turbines: the one given, or capacity / rated power, rounded down."""
+    capacity = capacity_wanted(spec, farm)
+    if capacity is None:
+        count = farm.n_turbines or spec.turbines_per_farm
+        if count is None:
+            raise InputError("is missing, and so is capacity_mw; give one of them to set the number of turbines")
+    else:
+        count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, despite rounding
+        if count < 1:
+            raise InputError(
+                f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}); "
+                "expected at least the capacity of one turbine"
+            )
+    if count > MOST_TURBINES:
+        raise InputError(f"is too large: {count} turbines in one farm; expected at most {MOST_TURBINES}")
+    return count
+
+
+def capacity_wanted(spec: CampaignSpec, farm: FarmSpec) -> float | None:
+    """Return the requested capacity (MW), or None if the number of turbines was given."""
+    if farm.n_turbines is not None or (farm.capacity_mw is None and spec.turbines_per_farm is not None):
+        return None
+    return spec.capacity_mw if farm.capacity_mw is None else farm.capacity_mw
+
+
+def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
+    """Return the site with these values."""
+    from leeward.wind import Site
+
+    if spec.weibull is not None:
+        wind = spec.weibull
+        return Site.from_weibull(
+            wind.sector_frequency,
+            wind.weibull_a_m_s,
+            wind.weibull_k,
+            wind.turbulence_intensity,
+            directions=wind.wind_directions_deg,
+            speeds=wind.wind_speeds_m_s,
+            interpolation=wind.interpolation,
+        )
+    if spec.table is not None:
+        rose = spec.table
+        return Site.from_table(
+            rose.wind_directions_deg,
+            rose.wind_speeds_m_s,
+            rose.probability,
+            rose.turbulence_intensity,
+            kind=rose.kind,
+            speed_bins=rose.speed_bins,
+        )
+    if spec.time_series is not None:
+        return _series(spec.time_series, folder)
+    return Site.from_netcdf(
+        path_in(folder, str(spec.file)),
+        directions=spec.wind_directions_deg,
+        speeds=spec.wind_speeds_m_s,
+        interpolation=spec.interpolation or "nearest",
+    )
+
+
+def _series(spec: TimeSeriesSpec, folder: Path | None) -> "Site":
+    from leeward.wind import Site
+
+    direction, speed, weight = spec.wind_direction_deg, spec.wind_speed_m_s, spec.weight
+    intensity = spec.turbulence_intensity
+    if spec.file is not None:
+        path = path_in(folder, spec.file)
+        table = read_columns(path, ("wind_direction_deg", "wind_speed_m_s"), ("turbulence_intensity", "weight"))
+        direction, speed, weight = table["wind_direction_deg"], table["wind_speed_m_s"], table.get("weight")
+        if "turbulence_intensity" in table:
+            if intensity is not None:
+                raise InputError(f"{path} has a column turbulence_intensity, and the campaign gives it too; remove one")
+            intensity = table["turbulence_intensity"]
+    return Site.from_time_series(direction or [], speed or [], 0.1 if intensity is None else intensity, weight)
+
+
+def turbine_of(spec: Any) -> "Turbine":
+    """Return the turbine with these values."""
+    from leeward.wind import Turbine
+
+    values = spec.model_dump(exclude={"type_idx", "name"})
+    name = spec.name or "turbine"
+    if isinstance(spec, GenericTurbine):
+        return Turbine.generic(**values, name=name)
+    if isinstance(spec, CubicTurbine):
+        return Turbine.cubic(**values, name=name)
+    return Turbine(**values, name=name)
+
+
+def neighbours_of(specs: list[NeighboursSpec]) -> "Neighbours | None":
+    """Return all existing turbines together, or None."""
+    from leeward.wind import Neighbours
+
+    if not specs:
+        return None
+    x = [value for spec in specs for value in spec.x_m or []]
+    y = [value for spec in specs for value in spec.y_m or []]
+    turbines = [turbine for spec in specs for turbine in [turbine_of(spec.turbine)] * len(spec.x_m or [])]
+    return Neighbours(x, y, turbines)

@@ -175,12 +175,10 @@ def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
     use = pyproj.CRS.from_user_input(campaign.crs).area_of_use
     if use is None:
         return None
-    east = 0.0 if use.west <= use.east else 360.0  # areas of use may cross the 180th meridian
-    within = (
-        use.west - OUTSIDE_DEG <= place.longitude <= use.east + east + OUTSIDE_DEG
-        or use.west - OUTSIDE_DEG <= place.longitude + 360.0 <= use.east + east + OUTSIDE_DEG
-    ) and use.south - OUTSIDE_DEG <= place.latitude <= use.north + OUTSIDE_DEG
-    if within:
+    west, east = use.west - OUTSIDE_DEG, use.east + OUTSIDE_DEG
+    east += 0.0 if use.west <= use.east else 360.0  # areas of use may cross the 180th meridian
+    is_within_degrees = any(west <= longitude <= east for longitude in (place.longitude, place.longitude + 360.0))
+    if is_within_degrees and use.south - OUTSIDE_DEG <= place.latitude <= use.north + OUTSIDE_DEG:
         return None
     return (
         f"farm {place.farm_idx} {place.name}: its centre, {place.centre()}, lies outside the area of use of "
@@ -190,22 +188,18 @@ def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
 
 def _farthest(places: Sequence[FarmPlace]) -> tuple[float, int, int]:
     """Return the largest distance between two farms (km), and the positions of the two."""
-    if any(place.longitude is None or place.latitude is None for place in places):
-        points = np.array([[place.x_m, place.y_m, 0.0] for place in places]) / 1e3
-        radius = np.inf
-    else:
+    is_global = all(place.longitude is not None and place.latitude is not None for place in places)
+    points = np.array([[place.x_m, place.y_m, 0.0] for place in places]) / 1e3
+    if is_global:
         longitude, latitude = np.radians([[place.longitude or 0.0, place.latitude or 0.0] for place in places]).T
-        points = (
-            EARTH_RADIUS_KM
-            * np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)]).T
-        )
-        radius = EARTH_RADIUS_KM
-    best = 0.0, 0, 0
+        east, north, up = np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)
+        points = EARTH_RADIUS_KM * np.array([east, north, up]).T
+    chord, first, second = 0.0, 0, 0
     for i in range(len(points)):
         chords: npt.NDArray[np.float64] = np.linalg.norm(points[i:] - points[i], axis=1)
         j = int(np.argmax(chords))
-        chord = float(chords[j])
-        distance = chord if np.isinf(radius) else 2.0 * radius * float(np.arcsin(min(1.0, chord / (2.0 * radius))))
-        if distance > best[0]:
-            best = distance, i, i + j
-    return best
+        if chords[j] > chord:
+            chord, first, second = float(chords[j]), i, i + j
+    if is_global:
+        chord = 2.0 * EARTH_RADIUS_KM * float(np.arcsin(min(1.0, chord / (2.0 * EARTH_RADIUS_KM))))
+    return chord, first, second

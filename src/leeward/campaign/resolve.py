@@ -1,8 +1,7 @@
 """Complete a campaign: read the files it refers to, look up names, and write out defaults."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from leeward.campaign import shapes
-from leeward.campaign.document import Document, Place
-from leeward.campaign.figures import site_of, turbine_count, turbine_of
+from leeward.campaign.document import Document
+from leeward.campaign.physics import farm_place, site_of, turbine_count, turbine_of
 from leeward.campaign.spec import (
     TURBINE_FORMS,
     BuiltIn,
@@ -26,10 +25,10 @@ from leeward.campaign.spec import (
     TurbineSpec,
     turbine_form,
 )
-from leeward.campaign.validation import misspelt, validated
+from leeward.campaign.validation import suggestion, validated
 from leeward.errors import InputError
 from leeward.parsing import read_columns
-from leeward.wording import printable
+from leeward.wording import listed, printable
 
 if TYPE_CHECKING:
     from leeward.wind import Turbine
@@ -38,55 +37,36 @@ BUILT_IN = ("danish-energy-island",)
 CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
 
 
-@dataclass(frozen=True)
-class Source:
-    """The source of a campaign. folder: base of relative paths; None if the campaign may not refer to files."""
-
-    document: Document
-    folder: Path | None
-    remarks: list[str] = field(default_factory=list)  # notes for the user on how the campaign was read
-
-    @contextmanager
-    def at(self, *place: str | int) -> Iterator[None]:
-        """Add this place to an InputError raised within."""
-        try:
-            yield
-        except InputError as error:
-            raise self.document.error(place, str(error)) from error
-
-
 def data_folder(name: str) -> Path:
     """Return the folder of a built-in campaign."""
     if name not in BUILT_IN:
-        raise InputError(f"is {name!r}, which is not a built-in campaign; {misspelt(name, BUILT_IN)}")
+        raise InputError(f"is {name!r}, which is not a built-in campaign; {suggestion(name, BUILT_IN)}")
     return Path(str(files("leeward.campaign") / name.replace("-", "_")))
 
 
-def resolved(spec: CampaignSpec, source: Source) -> tuple[CampaignSpec, dict[int, Place]]:
-    """Return the campaign with everything written out, and the place of each farm in the file."""
+def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
+    """Return the campaign with everything written out."""
     if spec.crs is not None:
-        with source.at("crs"):
+        with document.at("crs"):
             check_crs(spec.crs)
-    types = _types(spec, source)
-    farms, places, crs = _farms(spec, source)
+    types = _types(spec, document)
+    farms, crs = _farms(spec, document)
     forms = ("file", "weibull", "table", "time_series")
-    with source.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
-        site = _site(spec.site, source.folder)
-    wake_model = _wake_model(spec.wake_model, source)
-    neighbours = [_neighbours(entry, number, types, source) for number, entry in enumerate(spec.neighbours)]
+    with document.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
+        site = _site(spec.site, document.folder)
     changed = {
         "frozen": True,
-        "name": spec.name or printable(Path(source.document.where).stem),
+        "name": spec.name or printable(Path(document.where).stem),
         "crs": crs,
         "site": site,
         "farms": farms,
         "turbines": types,
-        "neighbours": neighbours,
-        "wake_model": wake_model,
+        "neighbours": [_neighbours(entry, number, types, document) for number, entry in enumerate(spec.neighbours)],
+        "wake_model": _wake_model(spec.wake_model, document),
     }
     complete = spec.model_copy(update=changed)
-    _check_counts(complete, places, source)
-    return complete, places
+    _check_counts(complete, document)
+    return complete
 
 
 def check_crs(name: str) -> None:
@@ -96,9 +76,13 @@ def check_crs(name: str) -> None:
     try:
         crs = pyproj.CRS.from_user_input(name)
     except pyproj.exceptions.CRSError as error:
-        raise InputError(f"is {name!r:.60}, which is not known; expected a name such as EPSG:25831") from error
+        raise InputError(
+            f"is {name!r:.60}, which is not known; expected a coordinate system such as EPSG:25831"
+        ) from error
     if not crs.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in crs.axis_info[:2]):
-        raise InputError(f"is {name!r:.60}, which has no coordinates in metres; expected a projected system")
+        raise InputError(
+            f"is {name!r:.60}, which has no coordinates in metres; expected a projected system such as EPSG:25831"
+        )
 
 
 def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
@@ -111,9 +95,9 @@ def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
     return SiteSpec.model_validate({"weibull" if "weibull_k" in settings else "table": settings})
 
 
-def _types(spec: CampaignSpec, source: Source) -> list[Any]:
+def _types(spec: CampaignSpec, document: Document) -> list[Any]:
     if isinstance(spec.turbines, BuiltIn):
-        with source.at("turbines"):
+        with document.at("turbines"):
             path = data_folder(spec.turbines.built_in) / "turbines.yaml"
         keys = ("type_idx", "rated_power_mw", "rotor_diameter_m", "hub_height_m")
         entries = [{key: entry[key] for key in keys} for entry in Document.from_file(path, "turbines").data["turbines"]]
@@ -123,8 +107,8 @@ def _types(spec: CampaignSpec, source: Source) -> list[Any]:
     found: list[Any] = []
     taken: set[int] = set()
     for position, entry in enumerate(given):
-        with source.at("turbines", position):
-            turbine = _turbine(entry, source.folder)
+        with document.at("turbines", position):
+            turbine = _turbine(entry, document.folder)
             number = position if turbine.type_idx is None else turbine.type_idx
             if number in taken:
                 raise InputError(f"has the type_idx {number} of another turbine; expected each number once")
@@ -153,7 +137,9 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         lengths = ("rotor_diameter_m", "hub_height_m")
         missing = [name for name in lengths if name not in given]
         if missing:
-            raise InputError(f"{' and '.join(missing)} missing: the file {entry.file} has only the curves")
+            raise InputError(
+                f"{' and '.join(missing)} missing: the file {entry.file} has only the curves; give both here"
+            )
         curves = dict(zip(CURVES, table.values(), strict=True))
         return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})
     document = Document.from_file(path, "a turbine as a YAML file, or its curves as a CSV file")
@@ -176,38 +162,34 @@ def turbine_from_file(
     return turbine_of(_turbine(TurbineFile.model_validate({"file": str(path), **lengths}), Path()))
 
 
-def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int, Place], str | None]:
-    """Return the farms with their areas as numbers, their places in the file, and their coordinate system."""
-    given = _farm_entries(spec, source)
-    farms: list[FarmSpec] = []
-    places: dict[int, Place] = {}
-    systems: dict[str, Place] = {} if spec.crs is None else {spec.crs: ("crs",)}
-    for place, entry in given:
-        with source.at(*place):
-            number = entry.farm_idx if entry.farm_idx is not None else len(farms)
-            if number in places:
+def _farms(spec: CampaignSpec, document: Document) -> tuple[list[FarmSpec], str | None]:
+    """Return the farms with their areas as numbers, and their coordinate system."""
+    farms: dict[int, FarmSpec] = {}
+    system = spec.crs
+    for position, entry in enumerate(_farm_entries(spec, document)):
+        with document.at(*farm_place(document, position)):
+            number = position if entry.farm_idx is None else entry.farm_idx
+            if number in farms:
                 raise InputError(f"has the farm_idx {number} of another farm; expected each number once")
-            places[number] = place
-            pieces, crs = _area(entry, source.folder, spec.crs)
-            name = entry.name or _name_in(entry, number, source)
-            if crs is not None:
-                systems.setdefault(crs, place)
-            if len(systems) > 1:
+            area, crs = _area(entry, document.folder, spec.crs)
+            name = entry.name or _name_in(entry, number, document)
+            system = system or crs
+            if crs not in (None, system):
                 raise InputError(
-                    f"is in {crs}, others are in {next(iter(systems))}; expected one coordinate system for all: "
+                    f"is in {crs}, others are in {system}; expected one coordinate system for all: "
                     "set it with `crs`, for example crs: EPSG:25831"
                 )
-        changed: dict[str, Any] = {"farm_idx": number, "name": name, "area": pieces}
-        farms.append(FarmSpec(n_turbines=entry.n_turbines, capacity_mw=entry.capacity_mw, **changed))
-    return farms, places, next(iter(systems), None)
+        counts = {"n_turbines": entry.n_turbines, "capacity_mw": entry.capacity_mw}
+        farms[number] = FarmSpec.model_validate({"farm_idx": number, "name": name, "area": area, **counts})
+    return list(farms.values()), system
 
 
-def _name_in(entry: FarmSpec, number: int, source: Source) -> str:
+def _name_in(entry: FarmSpec, number: int, document: Document) -> str:
     """Return the name of a farm in its GeoJSON file, else its number. Add a remark on several polygons."""
-    names = shapes.names_of(entry, source.folder)
+    names = shapes.names_of(entry, document.folder)
     if len(names) > 1:
-        known = ", ".join(str(name or "without a name") for name in names[:4]) + (", ..." if len(names) > 4 else "")
-        source.remarks.append(
+        known = listed([name or "without a name" for name in names], 4)
+        document.remarks.append(
             f"farm {number}: the {len(names)} polygons of {entry.file} ({known}) are one area. To choose one of them: "
             f"feature: NAME; to make each a farm: farms: {{file: {entry.file}}}"
         )
@@ -217,8 +199,6 @@ def _name_in(entry: FarmSpec, number: int, source: Source) -> str:
 def _area(entry: FarmSpec, folder: Path | None, crs: str | None) -> tuple[shapes.Pieces, str | None]:
     from leeward.layout import Area
 
-    if entry.area is not None and not entry.exclude:
-        return shapes.pieces_of(shapes.area_from(entry.area, crs)), crs
     if entry.area is not None:
         area = shapes.area_from(entry.area, crs)
     elif entry.regions is not None:
@@ -230,36 +210,34 @@ def _area(entry: FarmSpec, folder: Path | None, crs: str | None) -> tuple[shapes
     return shapes.pieces_of(area), area.crs if crs is None else crs
 
 
-def _farm_entries(spec: CampaignSpec, source: Source) -> Sequence[tuple[Place, FarmSpec]]:
-    """Return the place and the entry of each farm: of a list, of a file, or built in."""
+def _farm_entries(spec: CampaignSpec, document: Document) -> list[FarmSpec]:
+    """Return the farms of a list, of a file, or built in."""
     if isinstance(spec.farms, list):
-        return [(("farms", position), entry) for position, entry in enumerate(spec.farms)]
-    with source.at("farms", *([] if isinstance(spec.farms, BuiltIn) else ["file"])):
+        return spec.farms
+    with document.at(*farm_place(document, 0)):
         if isinstance(spec.farms, BuiltIn):
             given = FarmsFile(file="farms.geojson")
             features = shapes.features_of(data_folder(spec.farms.built_in) / given.file)
         else:
             given = spec.farms
-            features = shapes.features_of(shapes.path_in(source.folder, given.file))
-    if given.only is not None:
-        known = [number for number, _, _ in features]
-        for position, number in enumerate(given.only):
-            if number not in known:
-                found = f"is {number}, which is not a farm; found {', '.join(map(str, known))} in {given.file}"
-                raise source.document.error(("farms", "only", position), found)
-        features = [feature for feature in features if feature[0] in given.only]
-    place = ("farms",) if isinstance(spec.farms, BuiltIn) else ("farms", "file")
+            features = shapes.features_of(shapes.path_in(document.folder, given.file))
+    known = [number for number, _, _ in features]
+    for position, number in enumerate(given.only or []):
+        if number not in known:
+            found = f"is {number}, which is not a farm; found {', '.join(map(str, known))} in {given.file}"
+            raise document.error(("farms", "only", position), found)
     return [
-        (place, FarmSpec(farm_idx=number, name=name or f"farm {number}", geojson=feature, exclude=given.exclude))
+        FarmSpec(farm_idx=number, name=name or f"farm {number}", geojson=feature, exclude=given.exclude)
         for number, name, feature in features
+        if given.only is None or number in given.only
     ]
 
 
-def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], source: Source) -> NeighboursSpec:
-    with source.at("neighbours", number):
+def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], document: Document) -> NeighboursSpec:
+    with document.at("neighbours", number):
         x, y = entry.x_m, entry.y_m
         if entry.file is not None:
-            table = read_columns(shapes.path_in(source.folder, entry.file), ("x_m", "y_m"))
+            table = read_columns(shapes.path_in(document.folder, entry.file), ("x_m", "y_m"))
             x, y = table["x_m"], table["y_m"]
         if x is None or y is None or len(x) != len(y):
             raise InputError(f"x_m has {len(x or [])} coordinates and y_m has {len(y or [])}; expected the same number")
@@ -269,13 +247,13 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], source
                 raise InputError(f"turbine is {entry.turbine}; expected one of the types {', '.join(map(str, known))}")
             turbine = known[entry.turbine]
         else:
-            turbine = _turbine(entry.turbine, source.folder)
+            turbine = _turbine(entry.turbine, document.folder)
             turbine_of(turbine)
         turbine = turbine.model_copy(update={"type_idx": None})
         return entry.model_copy(update={"file": None, "x_m": x, "y_m": y, "turbine": turbine})
 
 
-def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
+def _wake_model(given: dict[str, Any], document: Document) -> dict[str, Any]:
     """Return the name of a wake model and all of its options."""
     from leeward.wind.wake_models import known_wake_models, wake_model
 
@@ -284,14 +262,14 @@ def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
     options = {key: value for key, value in given.items() if key != "name"}
     known = known_wake_models()
     if given["name"] not in known:
-        raise source.document.error(("wake_model",), f"is {given['name']!r}; {misspelt(given['name'], known)}")
+        raise document.error(("wake_model",), f"is {given['name']!r}; {suggestion(given['name'], known)}")
     default = wake_model(given["name"])
     names = [option.name for option in fields(default)]  # type: ignore[arg-type]
     for option in options:
         if option not in names:
-            hint = misspelt(option, names) if names else f"{given['name']} has no options"
-            raise source.document.error(("wake_model", option), f"is not a known option of {given['name']}; {hint}")
-    with source.at("wake_model"):
+            hint = suggestion(option, names) if names else f"{given['name']} has no options"
+            raise document.error(("wake_model", option), f"is not a known option of {given['name']}; {hint}")
+    with document.at("wake_model"):
         for name in options:
             if isinstance(getattr(default, name), float):
                 if isinstance(options[name], str):
@@ -301,11 +279,11 @@ def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
     return {"name": given["name"], **{name: getattr(model, name) for name in names}}
 
 
-def _check_counts(spec: CampaignSpec, places: dict[int, Place], source: Source) -> None:
-    for farm in spec.farm_list:
-        for turbine in spec.type_list:
-            has_count = farm.n_turbines is not None or farm.capacity_mw is not None
-            key = "capacity_mw" if spec.capacity_mw is not None else "turbines_per_farm"
-            place = places[farm.farm_idx or 0] if has_count else (key,)
-            with source.at(*place):
+def _check_counts(spec: CampaignSpec, document: Document) -> None:
+    """Raise InputError if the number of turbines of a farm is not given, or is impossible."""
+    for position, farm in enumerate(spec.farm_list):
+        has_count = farm.n_turbines is not None or farm.capacity_mw is not None
+        key = "capacity_mw" if spec.capacity_mw is not None else "turbines_per_farm"
+        with document.at(*(farm_place(document, position) if has_count else (key,))):
+            for turbine in spec.type_list:
                 turbine_count(spec, farm, turbine)

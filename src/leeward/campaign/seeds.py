@@ -5,25 +5,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LARGEST_SEED = 2**32 - 1  # the limit of SmartStart's random generator
-_RANGE = re.compile(r"\s*(\d*)\s*:\s*(\d*)\s*(?::\s*(\d*)\s*)?")
+ENDLESS = 2**62  # end of a range such as `10:`
+_RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*(?::\s*(\d{0,18})\s*)?", re.ASCII)
 _EXPECTED = "a count (50), a list ([0, 5, 7]), a range as in Python (0:50), or {first: 0, count: 50}"
 
 
 def parse_seeds(given: Any) -> Sequence[int]:
     """Return the seeds as a range or a tuple, or raise ValueError with a sentence that follows the key."""
-    if isinstance(given, bool) or given is None:
-        raise ValueError(f"is {given!r}; expected {_EXPECTED}")
-    if isinstance(given, int):
-        return _checked(range(given), given)
-    if isinstance(given, range):
-        return _checked(given, given)
-    if isinstance(given, str):
-        return _checked(_range(given), given)
-    if isinstance(given, Mapping):
-        return _checked(_first_and_count(given), given)
-    if isinstance(given, Sequence):
-        return _checked(_list(given), given)
-    raise ValueError(f"is {given!r:.60}; expected {_EXPECTED}")
+    seeds: range | tuple[int, ...]
+    if isinstance(given, int) and not isinstance(given, bool):
+        seeds = range(given)
+    elif isinstance(given, range):
+        seeds = given
+    elif isinstance(given, str):
+        seeds = _range(given)
+    elif isinstance(given, Mapping):
+        seeds = _first_and_count(given)
+    elif isinstance(given, Sequence):
+        seeds = _list(given)
+    else:
+        raise ValueError(f"is {given!r:.60}; expected {_EXPECTED}")
+    if not seeds:
+        raise ValueError(f"is {given!r:.60}, which gives no seeds; expected at least one")
+    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range is slow
+    for seed in ends:
+        if not 0 <= seed <= LARGEST_SEED:
+            raise ValueError(f"contains {seed}; expected whole numbers from 0 to {LARGEST_SEED}")
+    return seeds
 
 
 def seeds_as_text(seeds: Sequence[int]) -> str | list[int]:
@@ -33,16 +41,21 @@ def seeds_as_text(seeds: Sequence[int]) -> str | list[int]:
     return list(seeds)
 
 
-def _range(text: str) -> range:
+def parse_range(text: str) -> range | None:
+    """Return the range `0:10`, `:10`, `10:` or `0:50:10`, as in Python; None for other text."""
     match = _RANGE.fullmatch(text)
-    if match is None:
+    if match is None or (match[3] and int(match[3]) == 0):
+        return None
+    return range(int(match[1] or 0), int(match[2] or ENDLESS), int(match[3] or 1))
+
+
+def _range(text: str) -> range:
+    found = parse_range(text)
+    if found is None:
         raise ValueError(f"is {text!r:.60}; expected {_EXPECTED}")
-    first, end, step = match.groups()
-    if not end:
+    if found.stop == ENDLESS:
         raise ValueError(f"is {text!r:.60}, a range without an end; expected a range as in Python, such as 0:50")
-    if step is not None and step.strip("0") == "" and step:
-        raise ValueError(f"is {text!r:.60}; expected a step of 1 or more")
-    return range(int(first or 0), int(end), int(step or 1))
+    return found
 
 
 def _first_and_count(given: Mapping[Any, Any]) -> range:
@@ -62,13 +75,3 @@ def _list(given: Sequence[Any]) -> tuple[int, ...]:
             raise ValueError(f"has {seed} twice; expected each seed once")
         seen.add(seed)
     return tuple(given)
-
-
-def _checked(seeds: range | tuple[int, ...], given: object) -> Sequence[int]:
-    if not seeds:
-        raise ValueError(f"is {given!r:.60}, which gives no seeds; expected at least one")
-    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range is slow
-    for seed in ends:
-        if not 0 <= seed <= LARGEST_SEED:
-            raise ValueError(f"contains {seed}; expected whole numbers from 0 to {LARGEST_SEED}")
-    return seeds

@@ -1,11 +1,11 @@
 """Shapes in a campaign file, areas made from them, and areas as plain numbers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
-from leeward.campaign.validation import Strict, one_of
+from leeward.campaign.validation import Strict
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Circle(Strict):
 class Shape(Strict):
     """A region, in exactly one form."""
 
+    forms: ClassVar[tuple[str, ...]] = ("polygon_m", "circle_m", "wkt", "geojson", "file")
     polygon_m: Ring | None = None
     holes_m: list[Ring] = Field(default_factory=list)
     circle_m: Circle | None = None
@@ -50,37 +51,24 @@ class Shape(Strict):
     file: Text | None = None
     feature: Feature = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("polygon_m", "circle_m", "wkt", "geojson", "file"))
-        return self
-
 
 class Exclusion(Shape):
     """A zone without turbines: a region, a line or points, with a buffer around it."""
 
+    forms: ClassVar[tuple[str, ...]] = ("polygon_m", "circle_m", "line_m", "points_m", "wkt", "geojson", "file")
     line_m: Line | None = None
     points_m: Annotated[list[Point], Field(min_length=1)] | None = None
     buffer_m: Annotated[float, Field(ge=0)] = 0.0
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("polygon_m", "circle_m", "line_m", "points_m", "wkt", "geojson", "file"))
-        return self
 
 
 class Piece(Strict):
     """All points within the margin of a polygon (a ring and its holes), a line or a point."""
 
+    forms: ClassVar[tuple[str, ...]] = ("rings_m", "line_m", "point_m")
     rings_m: Annotated[list[Ring], Field(min_length=1)] | None = None
     line_m: Line | None = None
     point_m: Point | None = None
     margin_m: Annotated[float, Field(ge=0)] = 0.0
-
-    @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("rings_m", "line_m", "point_m"))
-        return self
 
 
 class Pieces(Strict):
@@ -152,7 +140,7 @@ def features_of(path: Path) -> list[tuple[int, str | None, dict[str, Any]]]:
         alone = {"type": "Feature", "geometry": geometry, "properties": properties, **crs}
         found.append((number, feature_name(properties), alone))
     if not found:
-        raise InputError(f"{path}: it has no polygons; expected the areas of farms")
+        raise InputError(f"{path}: no polygons; expected the areas of farms")
     return found
 
 

@@ -1,14 +1,14 @@
 """The shape of a campaign file. docs/campaigns.md describes it key by key."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from leeward.campaign.execution import Count, Execution, Name, Positive, nothing_as_keys
+from leeward.campaign.execution import Count, Execution, Name, Positive, none_as_empty
 from leeward.campaign.seeds import parse_seeds
 from leeward.campaign.shapes import Exclusion, Pieces, Shape
-from leeward.campaign.validation import Strict, misspelt, named, one_of
+from leeward.campaign.validation import Strict, known_name, not_both, one_of, suggestion
 from leeward.layout import registry as layout_registry
 
 FORMAT_VERSION = 1
@@ -21,10 +21,10 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Index = Annotated[int, Field(ge=0, le=LARGEST_INDEX)]
 
 
-def _figures(value: Any, depth: int = 2) -> Any:
+def _as_floats(value: Any, depth: int = 2) -> Any:
     """Return a number, or lists of numbers nested once at most, as floats."""
     if isinstance(value, list) and value and depth:
-        return [_figures(item, depth - 1) for item in value]
+        return [_as_floats(item, depth - 1) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"contains {value!r:.60}; expected a number, or a list of numbers")
     if not abs(value) < float("inf"):
@@ -32,7 +32,7 @@ def _figures(value: Any, depth: int = 2) -> Any:
     return float(value)
 
 
-Figures = Annotated[Any, BeforeValidator(lambda value: _figures(value))]
+FloatOrLists = Annotated[Any, BeforeValidator(lambda value: _as_floats(value))]
 
 
 class WeibullSpec(Strict):
@@ -41,7 +41,7 @@ class WeibullSpec(Strict):
     sector_frequency: Numbers = Field(description="the share of time of each sector")
     weibull_a_m_s: Numbers = Field(description="the Weibull scale of each sector, m/s")
     weibull_k: Numbers = Field(description="the Weibull shape of each sector")
-    turbulence_intensity: Figures = Field(description="a fraction, such as 0.06, or one for each sector")
+    turbulence_intensity: FloatOrLists = Field(description="a fraction, such as 0.06, or one for each sector")
     wind_directions_deg: Numbers | None = None
     wind_speeds_m_s: Numbers | None = None
     interpolation: Literal["nearest", "linear"] = "nearest"
@@ -52,8 +52,8 @@ class TableSpec(Strict):
 
     wind_directions_deg: Numbers = Field(description="the directions, degrees")
     wind_speeds_m_s: Numbers = Field(description="the wind speeds, m/s")
-    probability: Figures = Field(description="a row of probabilities, one for each speed, for each direction")
-    turbulence_intensity: Figures = 0.1
+    probability: FloatOrLists = Field(description="a row of probabilities, one for each speed, for each direction")
+    turbulence_intensity: FloatOrLists = 0.1
     kind: Literal["bins", "exact"] | None = None
     speed_bins: Literal["centres", "edges"] = "centres"
 
@@ -64,7 +64,7 @@ class TimeSeriesSpec(Strict):
     file: Name | None = None
     wind_direction_deg: Numbers | None = None
     wind_speed_m_s: Numbers | None = None
-    turbulence_intensity: Figures | None = None
+    turbulence_intensity: FloatOrLists | None = None
     weight: Numbers | None = None
 
     @model_validator(mode="after")
@@ -80,9 +80,10 @@ class TimeSeriesSpec(Strict):
 class SiteSpec(Strict):
     """The wind, in exactly one form."""
 
+    forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series")
     built_in: Name | None = None
     file: Name | None = None
-    wind_directions_deg: Numbers | None = None  # these three go with a file
+    wind_directions_deg: Numbers | None = None  # these three apply to a file
     wind_speeds_m_s: Numbers | None = None
     interpolation: Literal["nearest", "linear"] | None = None
     weibull: WeibullSpec | None = None
@@ -90,12 +91,13 @@ class SiteSpec(Strict):
     time_series: TimeSeriesSpec | None = None
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("built_in", "file", "weibull", "table", "time_series"))
+    def _fits(self) -> Self:
         if self.file is None:
             for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"has {name}, which needs a file; put it into the section of the form used")
+                    raise ValueError(
+                        f"has {name}, which applies to a site file (file); move it into the section with the wind data"
+                    )
         return self
 
 
@@ -178,6 +180,7 @@ TurbineSpec = Annotated[FullTurbine | Annotated[TurbineFile, Tag("=file")], Disc
 class FarmSpec(Shape):
     """A farm: its shape, and settings that differ from those of the campaign."""
 
+    forms: ClassVar[tuple[str, ...]] = (*Shape.forms, "regions", "area")
     name: Name | None = None
     farm_idx: Index | None = None
     n_turbines: Count | None = None
@@ -187,10 +190,8 @@ class FarmSpec(Shape):
     area: Pieces | None = None
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("polygon_m", "circle_m", "wkt", "geojson", "file", "regions", "area"))
-        if self.n_turbines is not None and self.capacity_mw is not None:
-            raise ValueError("has both n_turbines and capacity_mw; give one or the other, not both")
+    def _fits(self) -> Self:
+        not_both(self, "n_turbines", "capacity_mw")
         return self
 
 
@@ -215,7 +216,7 @@ def _is_list(value: Any) -> str:
     return "=built-in" if "built_in" in keys else "=file"
 
 
-def _name_as_keys(value: Any) -> Any:
+def _name_as_section(value: Any) -> Any:
     return {"built_in": value} if isinstance(value, str) else value
 
 
@@ -256,21 +257,20 @@ class OptimiserSpec(Strict):
     @classmethod
     def _known_recipe(cls, recipe: str) -> str:
         if recipe in ("start", "start+refine"):
-            raise ValueError(f"is {recipe!r}, which needs a layout for each task; {misspelt('', RECIPES)}")
-        return named(recipe, RECIPES, "module:function", "my_recipes:in_rows")
+            raise ValueError(f"is {recipe!r}, which needs a layout for each task; {suggestion('', RECIPES)}")
+        return known_name(recipe, RECIPES, "module:function", "my_recipes:in_rows")
 
     @field_validator("objective")
     @classmethod
     def _known_objective(cls, objective: str) -> str:
-        return named(objective, tuple(layout_registry.OBJECTIVES), "module:Class", "my_objectives:Profit")
+        return known_name(objective, tuple(layout_registry.OBJECTIVES), "module:Class", "my_objectives:Profit")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.time_budget_s is not None and self.work is not None:
-            raise ValueError("has both time_budget_s and work; give one or the other, not both")
-        if self.is_own and (self.time_budget_s is not None or self.work is not None):
+        not_both(self, "time_budget_s", "work")
+        if self.is_custom and (self.time_budget_s is not None or self.work is not None):
             raise ValueError(f"has time_budget_s or work, which the custom recipe {self.recipe} cannot use; remove it")
-        if self.is_own and self.objective != DEFAULT_OBJECTIVE:
+        if self.is_custom and self.objective != DEFAULT_OBJECTIVE:
             raise ValueError(f"has an objective, which the custom recipe {self.recipe} cannot use; remove it")
         for name in ("recipe", "objective"):
             value = getattr(self, name)
@@ -279,7 +279,7 @@ class OptimiserSpec(Strict):
         return self
 
     @property
-    def is_own(self) -> bool:
+    def is_custom(self) -> bool:
         """True if the recipe is a custom function."""
         return ":" in self.recipe
 
@@ -295,7 +295,7 @@ def _wake_model(value: Any) -> Any:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise ValueError(f"is {value!r:.60}; expected a name, or {{name: jensen, expansion: 0.05}}")
     if ":" in value["name"]:
-        named(value["name"], (), "module:Class", "my_wakes:Wide")
+        known_name(value["name"], (), "module:Class", "my_wakes:Wide")
     for option, setting in value.items():
         if isinstance(setting, bool) or not isinstance(setting, int | float | str):
             raise ValueError(f"has {option} = {setting!r:.60}; expected a number or text")
@@ -309,7 +309,7 @@ class CampaignSpec(Strict):
     frozen: bool = False  # everything is written out, as by `Campaign.frozen_text`
     name: Name | None = None
     crs: Name | None = None
-    site: Annotated[SiteSpec, BeforeValidator(_name_as_keys)] = Field(
+    site: Annotated[SiteSpec, BeforeValidator(_name_as_section)] = Field(
         description="the wind: a file, weibull, table or time_series"
     )
     farms: Annotated[
@@ -319,14 +319,14 @@ class CampaignSpec(Strict):
             | Annotated[BuiltIn, Tag("=built-in")],
             Discriminator(_is_list),
         ],
-        BeforeValidator(_name_as_keys),
+        BeforeValidator(_name_as_section),
     ] = Field(description="a list of farms, or a GeoJSON file of them")
     turbines: Annotated[
         Annotated[
             Annotated[list[TurbineSpec], Field(min_length=1), Tag("=list")] | Annotated[BuiltIn, Tag("=built-in")],
             Discriminator(lambda value: "=list" if isinstance(value, list) else "=built-in"),
         ],
-        BeforeValidator(_name_as_keys),
+        BeforeValidator(_name_as_section),
     ] = Field(description="a list of turbine types")
     turbines_per_farm: Count | None = None
     capacity_mw: Positive | None = None
@@ -335,8 +335,8 @@ class CampaignSpec(Strict):
     neighbours: list[NeighboursSpec] = Field(default_factory=list)
     wake_model: Annotated[dict[str, Any], BeforeValidator(_wake_model)] = Field(default={"name": "nygaard_2022"})
     seeds: Annotated[Any, BeforeValidator(parse_seeds)] = range(1)
-    optimiser: Annotated[OptimiserSpec, BeforeValidator(nothing_as_keys)] = OptimiserSpec()
-    execution: Annotated[Execution, BeforeValidator(nothing_as_keys)] = Execution()
+    optimiser: Annotated[OptimiserSpec, BeforeValidator(none_as_empty)] = OptimiserSpec()
+    execution: Annotated[Execution, BeforeValidator(none_as_empty)] = Execution()
 
     @field_validator("format_version")
     @classmethod
@@ -346,10 +346,9 @@ class CampaignSpec(Strict):
         return version
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def _fits(self) -> Self:
         one_of(self, ("spacing_diameters", "spacing_m"), "how far apart turbines must be")
-        if self.turbines_per_farm is not None and self.capacity_mw is not None:
-            raise ValueError("turbines_per_farm and capacity_mw are both given; give one or the other, not both")
+        not_both(self, "turbines_per_farm", "capacity_mw")
         return self
 
     @property

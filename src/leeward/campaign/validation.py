@@ -2,33 +2,55 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 
 from leeward.campaign.document import Document, Place
 
 TAG = "="  # prefix of a form's name in pydantic's path to an error: no key begins with it
-_LIMITS = {
-    "greater_than": ("above", "gt"),
-    "greater_than_equal": ("of at least", "ge"),
-    "less_than": ("below", "lt"),
-    "less_than_equal": ("of at most", "le"),
+_EXPECTED = {  # by the type of pydantic's error; names in braces are from its context
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "finite_number": "a finite number",
+    "too_short": "at least {min_length} value(s)",
+    "too_long": "at most {max_length} value(s)",
+    "literal_error": "one of {expected}",
+    "string_type": "text (in quotes, if it looks like a number)",
+    "string_too_short": "text that is not empty",
+    "list_type": "a list",
+    "dict_type": "keys with values",
+    "model_type": "keys with values",
+    "model_attributes_type": "keys with values",
+    "bool_type": "true or false",
+    "invalid_key": "a key that is a word",
 }
 
 
 class Strict(BaseModel):
-    """A section without unknown keys, text for numbers, or infinite numbers."""
+    """A section of a YAML file. It rejects unknown keys, text in place of numbers, and infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    forms: ClassVar[tuple[str, ...]] = ()  # exactly one of these keys must be given
 
     @model_validator(mode="before")
     @classmethod
     def _note_keys(cls, data: Any, info: ValidationInfo) -> Any:
-        """Remember the model of this section, whose keys the message about an unknown key lists."""
+        """Record the model of this section: the error for an unknown key lists the keys of the model."""
         if isinstance(info.context, dict) and isinstance(data, dict):
             info.context[id(data)] = cls
         return data
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Self:
+        if self.forms:
+            one_of(self, self.forms)
+        return self
 
 
 Model = TypeVar("Model", bound=Strict)
@@ -49,27 +71,33 @@ def validated(model: type[Model], document: Document) -> Model:
 
 
 def one_of(model: Strict, names: Sequence[str], what: str = "") -> None:
-    """Raise ValueError unless exactly one of these keys is given."""
+    """Raise ValueError unless exactly one of these keys is given. what: their meaning."""
     given = [name for name in names if getattr(model, name) is not None]
     if len(given) != 1:
-        found = "none of them" if not given else " and ".join(given)
+        found = " and ".join(given) or "none of them"
         raise ValueError(f"expected one of {', '.join(names)}{f' ({what})' if what else ''}; found {found}")
 
 
-def misspelt(word: object, known: Sequence[str]) -> str:
-    """Return a suggestion, if a known word is similar, and the list of all known words."""
+def not_both(model: Strict, first: str, second: str) -> None:
+    """Raise ValueError if both keys are given."""
+    if getattr(model, first) is not None and getattr(model, second) is not None:
+        raise ValueError(f"has both {first} and {second}; give one or the other, not both")
+
+
+def suggestion(word: object, known: Sequence[str]) -> str:
+    """Return a known word that is similar, if there is one, and the list of all known words."""
     close = difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{hint}Allowed: {', '.join(known)}" if hint else f"allowed: {', '.join(known)}"
 
 
-def named(value: str, known: Sequence[str], form: str, example: str) -> str:
+def known_name(value: str, known: Sequence[str], form: str, example: str) -> str:
     """Return a known name, or that of custom code, `module:name`; raise ValueError for others."""
     module, colon, name = value.partition(":")
     if colon and not (all(part.isidentifier() for part in module.split(".")) and name.isidentifier()):
         raise ValueError(f"is {value!r}; expected {form}, for example {example}")
     if not colon and value not in known:
-        raise ValueError(f"is {value!r}; {misspelt(value, known)}, or custom code as {form}")
+        raise ValueError(f"is {value!r}; {suggestion(value, known)}, or custom code as {form}")
     return value
 
 
@@ -113,48 +141,23 @@ def _without_misspelt(details: Any, data: Any, models: Mapping[int, type[Strict]
 
 def _sentence(detail: Any, data: Any, models: Mapping[int, type[Strict]]) -> str:
     kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
-    model = models.get(id(_parent(data, _place(detail["loc"]))))
+    section = _parent(data, _place(detail["loc"]))
+    model = models.get(id(section))
     if kind == "extra_forbidden":
-        known = (
-            []
-            if model is None
-            else [name for name in model.model_fields if name not in _parent(data, _place(detail["loc"]))]
-        )
-        return f"is not a known key; {misspelt(detail['loc'][-1], known)}"
+        known = [] if model is None else [name for name in model.model_fields if name not in section]
+        return f"is not a known key; {suggestion(detail['loc'][-1], known)}"
     if kind == "missing":
         field = None if model is None else model.model_fields.get(str(detail["loc"][-1]))
         what = None if field is None else field.description
-        return f"is missing; expected {what or 'it'}"
+        return f"is missing; expected {what}" if what else "is missing; add it"
     if kind == "value_error":
         return str(context.get("error", detail["msg"]))
-    return f"is {shown(found)}; expected {_expected(kind, found, context, detail['msg'])}"
-
-
-def _expected(kind: str, found: object, context: Mapping[str, Any], message: str) -> str:
-    if kind in _LIMITS:
-        word, key = _LIMITS[kind]
-        return f"a number {word} {context[key]:g}"
-    if kind in ("float_type", "int_type", "int_from_float"):
-        number = "a whole number" if kind.startswith("int") else "a number"
-        return f"{number}, without quotes" if isinstance(found, str) and _is_number(found) else number
-    if kind == "finite_number":
-        return "a finite number"
-    if kind in ("too_short", "too_long"):
-        least, most = context.get("min_length"), context.get("max_length")
-        return f"{'at least' if kind == 'too_short' else 'at most'} {least if least is not None else most} value(s)"
+    expected = _EXPECTED[kind].format(**context) if kind in _EXPECTED else detail["msg"]
     if kind == "literal_error":
-        return f"one of {str(context['expected']).replace(' or ', ', ')}"
-    words = {
-        "string_type": "text (in quotes, if it looks like a number)",
-        "string_too_short": "text that is not empty",
-        "list_type": "a list",
-        "dict_type": "keys with values",
-        "model_type": "keys with values",
-        "model_attributes_type": "keys with values",
-        "bool_type": "true or false",
-        "invalid_key": "a key that is a word",
-    }
-    return words.get(kind, message)
+        expected = expected.replace(" or ", ", ")
+    if kind in ("float_type", "int_type") and isinstance(found, str) and _is_number(found):
+        expected += ", without quotes"
+    return f"is {shown(found)}; expected {expected}"
 
 
 def _is_number(text: str) -> bool:

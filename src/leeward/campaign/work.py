@@ -1,17 +1,16 @@
 """Work on layouts: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 
-from leeward.campaign.adopt import Adopter
+from leeward.campaign.adopt import Adopter, Adoption
 from leeward.campaign.campaign import Campaign
-from leeward.campaign.compute import ShowProgress, compute
-from leeward.campaign.defaults import with_user_defaults
-from leeward.campaign.execution import Execution
+from leeward.campaign.compute import ShowProgress, compute, warm_up
+from leeward.campaign.execution import Execution, with_user_defaults
 from leeward.campaign.selection import chosen_tasks
-from leeward.campaign.warming import warm_up
-from leeward.store import Key, Result, Value
+from leeward.store import FoundResult, Key, Result, Value
+from leeward.wording import listed
 
 MOST_LISTED = 12
 
@@ -20,7 +19,6 @@ class LayoutWork:
     """A campaign as work for runs, engines and workers. See `leeward.engines.work.Work`."""
 
     kind = "layouts"
-    blank_progress: ClassVar[Mapping[str, Any]] = {"step": 0, "phase": "", "best_aep_gwh": None}
 
     def __init__(self, campaign: Campaign) -> None:
         self.source = campaign
@@ -36,17 +34,13 @@ class LayoutWork:
 
     @functools.cached_property
     def execution(self) -> Execution:
-        return with_user_defaults(self.source).execution
+        return with_user_defaults(self.source.execution)
 
     def __contains__(self, key: object) -> bool:
         return key in self.source
 
     def __repr__(self) -> str:
         return repr(self.source)
-
-    @staticmethod
-    def parse_key(text: str) -> Key:
-        return Key.parse(text)
 
     def check(self) -> Iterable[str]:
         self.source.check()
@@ -85,14 +79,24 @@ class LayoutWork:
             if farm in former.farms and type_idx in former.types:
                 for difference in self.source.differences(former, farm, type_idx):
                     found.setdefault(difference, []).append(f"farm {farm} type {type_idx}")
-        lines = []
-        for difference, where in found.items():
-            more = ", ..." if len(where) > 3 else ""
-            lines.append(difference + ("" if len(where) == len(pairs) else f" ({', '.join(where[:3])}{more})"))
+        lines = [
+            difference if len(where) == len(pairs) else f"{difference} ({listed(where, 3)})"
+            for difference, where in found.items()
+        ]
         return lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])
 
-    def adopter(self, keep_infeasible: bool) -> Adopter:
-        return Adopter(self.source, keep_infeasible)
+    def adopt(
+        self,
+        sources: Iterable[Path],
+        done: Collection[Key],
+        keep_infeasible: bool,
+        store: Callable[[Result], None],
+        notice: Callable[[], None],
+    ) -> Adoption:
+        return Adopter(self.source, keep_infeasible).adopt(sources, done, store, notice)
+
+    def refusal(self, found: FoundResult) -> str | None:
+        return Adopter(self.source, keep_infeasible=True).refusal(found)
 
     def result_bytes(self, keys: Iterable[Key] | None) -> int:
         campaign = self.source

@@ -27,23 +27,16 @@ from leeward.carving.datasets import (
     Stored as Stored,
     read_dataset as read_dataset,
 )
-from leeward.carving.find import (
-    DOUBTS as DOUBTS,
-    CarvedGroup as CarvedGroup,
-    Place as Place,
-    Wanted as Wanted,
-    carve as carve,
-    find as find,
-)
-from leeward.carving.groups import attributes_of as attributes_of, members as members
-from leeward.carving.headers import (
+from leeward.carving.messages import Raw as Raw
+from leeward.carving.objects import (
     ATTRIBUTE as ATTRIBUTE,
     ATTRIBUTE_INFO as ATTRIBUTE_INFO,
     LINK_INFO as LINK_INFO,
     Header as Header,
+    attributes_of as attributes_of,
+    members as members,
     read_header as read_header,
 )
-from leeward.carving.messages import Raw as Raw
 from leeward.carving.pages import (
     SIGNATURE as SIGNATURE,
     Doubtful as Doubtful,
@@ -54,4 +47,12 @@ from leeward.carving.pages import (
     next_data as next_data,
     signature_place as signature_place,
     stated_end as stated_end,
+)
+from leeward.carving.search import (
+    DOUBTS as DOUBTS,
+    CarvedGroup as CarvedGroup,
+    Place as Place,
+    Wanted as Wanted,
+    carve as carve,
+    find as find,
 )

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from leeward.carving.checksums import is_fletcher32, is_whole
-from leeward.carving.headers import FILTERS, LAYOUT, SPACE, TYPE, Header
 from leeward.carving.messages import Numbers, form_of, numbers, shape_of
+from leeward.carving.objects import FILTERS, LAYOUT, SPACE, TYPE, Header
 from leeward.carving.pages import Doubtful, Pages, Unfamiliar
 
 MOST_NUMBERS = 1_000_000
@@ -53,10 +53,10 @@ def read_dataset(pages: Pages, header: Header, *, name: str = "array", most: int
     """
     space, kind, layout = header.one(SPACE), header.one(TYPE), header.one(LAYOUT)
     if space is None or kind is None or layout is None:
-        raise Unfamiliar("no dataset")
+        raise Unfamiliar("not a dataset")
     shape, dtype = shape_of(space), form_of(kind).dtype
     if dtype is None or dtype.kind not in "iuf" or math.prod(shape) > most:
-        raise Unfamiliar("no small dataset of numbers")
+        raise Unfamiliar("not a small dataset of numbers")
     version, sort = layout[0], layout[1]
     size = math.prod(shape) * dtype.itemsize
     if version not in (3, 4, 5):
@@ -83,24 +83,22 @@ def _joined(
     filters: Sequence[int],
     name: str,
 ) -> Numbers:
-    """Join all chunks. Raise Unfamiliar if one is missing."""
+    """Join all chunks. Raise Unfamiliar if one is missing or too large."""
     shape, dtype = whole.shape, whole.dtype
-    if len(chunks) == 1 and chunk_shape == shape and not any(chunks[0].offset):  # the usual case
-        used = _used(filters, chunks[0].mask)
-        data = pages.at(chunks[0].address, chunks[0].size)
-        return numbers(dtype, shape, _plain(data, used, dtype.itemsize, math.prod(shape)))
     expected = set(_offsets(shape, chunk_shape))
     if len(chunks) != len(expected) or {chunk.offset for chunk in chunks} != expected:
         raise Unfamiliar("chunks are missing")
     ordered = sorted(chunks, key=lambda chunk: chunk.address)
     if any(one.address + one.size > other.address for one, other in itertools.pairwise(ordered)):
-        raise Doubtful(f"pieces of its {name} lie on top of each other")
+        raise Doubtful(f"chunks of its {name} overlap")
     for chunk in chunks:
+        if chunk.size > 16 * MOST_NUMBERS_A_CHUNK:
+            raise Unfamiliar("chunk")
         used = _used(filters, chunk.mask)
         data = _plain(pages.at(chunk.address, chunk.size), used, dtype.itemsize, math.prod(chunk_shape))
         part = numbers(dtype, chunk_shape, data)
         if len(chunks) > 1 and part.size >= _ZEROS and not part.any():
-            raise Doubtful(f"a piece of its {name} is zeros, as lost ones are")
+            raise Doubtful(f"a chunk of its {name} is all zeros, like a lost one")
         where = tuple(
             slice(start, min(start + step, length))
             for start, step, length in zip(chunk.offset, chunk_shape, shape, strict=True)
@@ -119,7 +117,7 @@ def _chunks(
             raise Unfamiliar("layout")
         (tree,) = struct.unpack_from("<Q", layout, 3)
         chunk_shape = struct.unpack_from(f"<{rank}I", layout, 11)
-        _demand_modest(chunk_shape)
+        _check_chunk_shape(chunk_shape)
         chunks = list(itertools.islice(_in_tree(pages, tree, rank), _MOST_CHUNKS + 1))
         return chunk_shape, chunks
     flags, dimensions, bytes_each = layout[2], layout[3], layout[4]
@@ -128,7 +126,7 @@ def _chunks(
         raise Unfamiliar("layout")
     sides = [layout[5 + bytes_each * number :][:bytes_each] for number in range(rank)]
     chunk_shape = tuple(int.from_bytes(side, "little") for side in sides)
-    _demand_modest(chunk_shape)
+    _check_chunk_shape(chunk_shape)
     size, mask = math.prod(chunk_shape) * width, 0
     if layout[after] == _FIXED_ARRAY:
         (address,) = struct.unpack_from("<Q", layout, after + 2)
@@ -139,8 +137,6 @@ def _chunks(
         size, mask = struct.unpack_from("<QI", layout, after + 1)
         after += 12
     (address,) = struct.unpack_from("<Q", layout, after + 1)
-    if size > 16 * MOST_NUMBERS_A_CHUNK:
-        raise Unfamiliar("chunk")
     return chunk_shape, [_Chunk((0,) * rank, address, size, mask)]
 
 
@@ -165,14 +161,12 @@ def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], si
     for number, offset in enumerate(offsets):
         one = body[14 + entry * number :][:entry]
         stored = int.from_bytes(one[8 : entry - 4], "little") if filtered else size
-        if stored > 16 * MOST_NUMBERS_A_CHUNK:
-            raise Unfamiliar("chunk")
         mask = int.from_bytes(one[entry - 4 :], "little") if filtered else 0
         chunks.append(_Chunk(offset, int.from_bytes(one[:8], "little"), stored, mask))
     return chunks
 
 
-def _demand_modest(chunk_shape: Sequence[int]) -> None:
+def _check_chunk_shape(chunk_shape: Sequence[int]) -> None:
     if not 1 <= math.prod(chunk_shape) <= MOST_NUMBERS_A_CHUNK:
         raise Unfamiliar("chunks")
 
@@ -191,8 +185,6 @@ def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) 
         (child,) = struct.unpack_from("<Q", body, at + key)
         if level:
             yield from _in_tree(pages, child, rank, level)
-        elif size > 16 * MOST_NUMBERS_A_CHUNK:
-            raise Unfamiliar("chunk")
         else:
             yield _Chunk(offset, child, size, mask)
 

@@ -35,7 +35,7 @@ def shape_of(space: bytes) -> tuple[int, ...]:
     if version not in (1, 2) or rank > _MOST_DIMENSIONS:
         raise Unfamiliar("dataspace")
     if version == 2 and space[3] == 2:
-        raise Unfamiliar("a dataspace without any value")
+        raise Unfamiliar("an empty dataspace")
     return struct.unpack_from(f"<{rank}Q", space, 8 if version == 1 else 4)
 
 
@@ -69,7 +69,7 @@ def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
         at = (9 if version == 3 else 8) + sum(lengths)
     if at > len(body):
         raise Unfamiliar("attribute")
-    name, form, shape = _about_attribute(body[:at])
+    name, form, shape = _attribute_start(body[:at])
     if form is None:
         return name, None, len(body)
     end = at + (form.size or _REFERENCE) * math.prod(shape)
@@ -82,7 +82,7 @@ def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
 
 
 @functools.lru_cache(maxsize=4096)  # attributes of many groups differ in their values only
-def _about_attribute(start: bytes) -> tuple[str, Form | None, tuple[int, ...]]:
+def _attribute_start(start: bytes) -> tuple[str, Form | None, tuple[int, ...]]:
     """Return the name, form and shape of an attribute from the bytes before its value; no form if unsupported."""
     version, *lengths = struct.unpack_from("<BxHHH", start)
     if version not in (1, 2, 3):
@@ -133,7 +133,7 @@ def link(body: bytes) -> tuple[str, int, int]:
     at = 2
     if flags & 0b1000:
         if body[at] != 0:
-            raise Unfamiliar("a link to elsewhere")
+            raise Unfamiliar("a soft or external link")
         at += 1
     at += 8 * (flags >> 2 & 1) + (flags >> 4 & 1)
     width = 1 << (flags & 3)

@@ -10,16 +10,16 @@ _BEFORE, _PAGE = 1 << 14, 1 << 16
 _LARGEST_ADDRESS = 1 << 60
 
 
-class Unfamiliar(Exception):  # noqa: N818 (nothing need be wrong)
+class Unfamiliar(Exception):  # noqa: N818 (the file may be valid)
     """The bytes are damaged, lost, or of an unsupported form."""
 
 
 class Doubtful(Exception):  # noqa: N818 (it can be read)
-    """The numbers can be read, but are most likely not those that were written."""
+    """The numbers can be read, but most likely differ from those that were written."""
 
 
 class Pages:
-    """The bytes of an open file, with a cache of one stretch, as related structures lie close together.
+    """The bytes of an open file, with a cache of one stretch, because related structures are close together.
 
     base: the position of address 0 in the file.
     """
@@ -35,7 +35,7 @@ class Pages:
         start = address - self._start
         if address > _LARGEST_ADDRESS:
             raise Unfamiliar("an impossible address")
-        if start < 0 or start + length > len(self._page):
+        if self.handle >= 0 and (start < 0 or start + length > len(self._page)):
             self._start = max(0, address - _BEFORE)
             self._page = os.pread(self.handle, max(_PAGE, _BEFORE + length), self.base + self._start)
             start = address - self._start
@@ -51,13 +51,6 @@ class Held(Pages):
     def __init__(self, content: bytes) -> None:
         super().__init__(-1)
         self._page = content
-
-    def at(self, address: int, length: int) -> bytes:
-        """Return the bytes at an address. Raise Unfamiliar beyond the end of the file."""
-        found = self._page[address : address + length]
-        if len(found) != length:
-            raise Unfamiliar("beyond the end of the file")
-        return found
 
 
 def signature_place(handle: int, size: int) -> int | None:

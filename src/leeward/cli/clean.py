@@ -1,7 +1,6 @@
 """`leeward clean`: tidy a run directory."""
 
 import contextlib
-import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,8 +50,7 @@ def clean(options: CleanOptions) -> None:
     with progress(options.quiet) as on_progress, contextlib.ExitStack() as stack:
         emit: Emit = ignore
         if not options.dry_run:
-            tell = functools.partial(print, file=sys.stderr)
-            lock = store.Lock.take(paths.lock, take_over=options.take_over, tell=tell)
+            lock = store.Lock.take(paths.lock, take_over=options.take_over, emit=_print_message)
             stack.callback(lock.release)
             emit = store.Audit(paths.audit, lock.check).record
         report = store.clean(
@@ -65,6 +63,10 @@ def clean(options: CleanOptions) -> None:
         )
     print("\n".join(_lines(paths, report, options.merged)))
     raise Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
+
+
+def _print_message(kind: str, /, *, message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 def _lines(paths: "store.RunPaths", report: "store.CleanReport", merged: bool) -> Iterator[str]:

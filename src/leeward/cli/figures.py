@@ -15,8 +15,8 @@ from leeward.cli.output import note, writing
 from leeward.cli.sources import demanded_campaign, known_campaigns
 from leeward.errors import InputError
 from leeward.plots import runs
-from leeward.plots.fonts import MissingLettersWarning
 from leeward.plots.ground import neighbours_of
+from leeward.plots.style import MissingLettersWarning
 from leeward.processes import usable_cores
 from leeward.store import Key
 from leeward.watch import find_result

@@ -127,7 +127,8 @@ def merged(
                 recompute=None if named is None else named.recompute,
                 judge=None if named is None else _judge(named, on_bad),
                 compare=comparison,
-                facts=None if known is None else _facts(known),
+                attributes={} if known is None else _attributes(known),
+                expected=None if known is None else set(known.tasks()),
                 campaigns=len(found),
                 notes=lambda: [*comparison.notes(), *(text for text in problems if text not in comparison.problems)],
             ),
@@ -145,15 +146,14 @@ def _judge(campaign: "Campaign", on_bad: OnBad) -> "store.Judge":
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
 
-def _facts(campaign: "Campaign") -> "store.Facts":
-    return store.Facts(
-        text=campaign.frozen_text(),
-        name=campaign.name,
-        crs=campaign.crs or "",
-        grid_size=campaign.spec.optimiser.grid_size,
-        random_pct=float(campaign.spec.optimiser.random_pct),
-        expected=set(campaign.tasks()),
-    )
+def _attributes(campaign: "Campaign") -> "dict[str, store.Value]":
+    return {
+        "campaign": campaign.frozen_text(),
+        "campaign_name": campaign.name,
+        "crs": campaign.crs or "",
+        "grid_size": campaign.spec.optimiser.grid_size,
+        "random_pct": float(campaign.spec.optimiser.random_pct),
+    }
 
 
 def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
         yield from _left_out(report)
     yield from merge_counts(report)
     for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
-        kept = conflict.rivals[conflict.kept or 0]
+        kept = conflict.alternatives[conflict.kept or 0]
         yield f"  {conflict.key}: {conflict.why}; taken from {report.files[kept.source].path}"
     yield from (f"  {key}: AEP not recomputed, {why}" for key, why in list(report.not_recomputed.items())[:MOST_LISTED])
     yield from merge_notes(report)
@@ -224,7 +224,7 @@ def _ways_out(report: "store.MergeReport", options: MergeOptions, words: list[st
     sources, named = options.sources, campaign_words(options.campaign)
     skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
     again = ["merge", *sources, "-o", report.output, *words, *skip]
-    if report.unsettled:
+    if report.unresolved:
         yield from ways_to_prefer(again, named)
     elif skip:
         yield f"To merge what is valid: {command(*again, *named)}"

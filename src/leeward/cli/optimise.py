@@ -192,7 +192,7 @@ def _start(options: StartOptions, campaign: str | None) -> TableLayout | None:
 
 def _farm(campaign: "Campaign", text: str | None, start: TableLayout | None) -> int:
     """Return the farm_idx: of the farm named by text, else that of the layout, else the only one of the campaign."""
-    from leeward.campaign.names import farm_of, word_of
+    from leeward.campaign.selection import farm_of, word_of
 
     if text is not None:
         found = farm_of(word_of(text), lambda: campaign)
@@ -208,7 +208,7 @@ def _farm(campaign: "Campaign", text: str | None, start: TableLayout | None) -> 
 
 
 def _area(options: AreaOptions) -> tuple[str, "layout.Area"]:
-    from leeward.campaign.names import word_of
+    from leeward.campaign.selection import word_of
 
     path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
     if path is None:

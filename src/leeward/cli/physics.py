@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leeward.campaign import Campaign, builtin
-from leeward.campaign.names import Word, type_of, word_of
 from leeward.campaign.resolve import turbine_from_file
+from leeward.campaign.selection import Word, type_of, word_of
 from leeward.cli.options import PhysicsOptions
 from leeward.cli.sources import given_campaign
 from leeward.errors import InputError

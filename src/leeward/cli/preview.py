@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leeward.campaign import Campaign, Execution, remarks
-from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.estimate import Estimate, available_memory, estimate
-from leeward.campaign.names import duplicate_names
-from leeward.campaign.selection import chosen_among, task_counts
+from leeward.campaign.execution import with_user_defaults
+from leeward.campaign.selection import chosen_among, duplicate_names, task_counts
 from leeward.campaign.work import LayoutWork
 from leeward.cli.output import check_files, exit_code, first_of, picked, table
 from leeward.cli.run_summary import capacity_lines
@@ -259,7 +258,7 @@ def dry_run(chosen: Campaign, selection: Selection, options: "RunOptions") -> in
     if not as_json:
         print("\n".join(shown.lines(is_short=False)), flush=True)
     wanted = RunSettings(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
-    ahead = forecast(shown, with_user_defaults(chosen).execution, options.output, wanted)
+    ahead = forecast(shown, with_user_defaults(chosen.execution), options.output, wanted)
     if as_json:
         print(json_text(preview_data(shown, ahead)))
     else:

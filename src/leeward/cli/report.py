@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from typer import Option
 
@@ -37,11 +38,11 @@ def report(options: ReportOptions) -> None:
     check_files(output)
     from leeward.report import report_html
 
-    def on_stage(stage: str) -> None:
+    def on_event(event: dict[str, Any]) -> None:
         if not options.quiet:
-            print(f"{stage} ...", file=sys.stderr)
+            print(f"{event['text']} ...", file=sys.stderr)
 
-    text = report_html(place, given_campaign(options.campaign), on_stage)
+    text = report_html(place, given_campaign(options.campaign), on_event)
     write_file(output, text)
     if not options.quiet:
         print(f"written: {output} ({size(len(text.encode()))})")

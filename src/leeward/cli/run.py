@@ -170,9 +170,9 @@ def _prepare(engine: str) -> None:
 
 def _engine(chosen: "Campaign", options: RunOptions) -> str:
     """Return the name of the engine; raise InputError for an option of another engine, which would have no effect."""
-    from leeward.campaign.defaults import with_user_defaults
+    from leeward.campaign.execution import with_user_defaults
 
-    engine = with_user_defaults(chosen).execution.engine
+    engine = with_user_defaults(chosen.execution).engine
     of_engines = {"local": {"workers": options.workers}, "dask": vars(options.dask), "slurm": vars(options.slurm)}
     for other, values in of_engines.items():
         named = _names(given(values))

@@ -12,7 +12,7 @@ from typing import Any
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
 from leeward.capacity import capacity_factor, merit
-from leeward.charts.scales import shortened
+from leeward.charts import shortened
 from leeward.cli.output import counted, discard_output, first_of, picked, table
 from leeward.runs.context import RunReport
 from leeward.store import Brief

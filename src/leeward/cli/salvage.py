@@ -73,14 +73,14 @@ def salvage(options: SalvageOptions) -> None:
 
 def _is_well(report: "store.MergeReport") -> bool:
     """Return whether no expected result is lost, or, if those are not known, whether no file is damaged."""
-    if report.problem or report.unsettled:
+    if report.problem or report.unresolved:
         return False
     return not report.missing if report.missing is not None else not report.bad_files
 
 
 def _recovered(report: "store.MergeReport", file: "store.SourceReport") -> tuple[int, int]:
     """Return the numbers of verified and of plausible results of a file, without rejected ones."""
-    about = next((one for one in report.salvaged if one.place == file.place), None)
+    about = next((one for one in report.salvaged if one.file.path == file.path), None)
     if about is None:
         return file.valid - file.plausible, file.plausible
     return about.verified, max(0, file.valid - about.verified)
@@ -125,7 +125,7 @@ def _next(report: "store.MergeReport", options: SalvageOptions) -> Iterator[str]
     if refused:
         yield f"{count(refused, 'result')} rejected by the campaign; is it the one that the files were made for?"
         yield f"To keep them without checking against the campaign: {command(*again, *preferred)}"
-    if report.unsettled:
+    if report.unresolved:
         yield from ways_to_prefer(again, campaign_words(campaign))
     if report.problem:
         return
@@ -151,7 +151,7 @@ def _beside(sources: list[Path], output: Path) -> Iterator[str]:
 
 def _as_data(report: "store.MergeReport") -> dict[str, Any]:
     files = []
-    ways = {one.place: dict(one.tried) for one in report.salvaged}
+    ways = {str(one.file.path): one.tried for one in report.salvaged}
     for file in report.files:
         verified, plausible = _recovered(report, file)
         lost = [picked(bad, "name", "verdict", "reason") for bad in file.bad]

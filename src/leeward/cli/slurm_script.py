@@ -95,7 +95,7 @@ class SlurmScriptOptions(Options):
 
 def slurm_script(options: SlurmScriptOptions) -> None:
     """Print a batch file."""
-    from leeward.campaign.defaults import with_user_defaults
+    from leeward.campaign.execution import with_user_defaults
 
     engine = options.engine
     if engine not in ("local", "slurm"):
@@ -103,7 +103,7 @@ def slurm_script(options: SlurmScriptOptions) -> None:
     if options.slurm.jobs is not None and engine != "slurm":
         raise InputError("--jobs needs --engine slurm; with --engine local the campaign runs in one job at a time")
     chosen = run_campaign(options.campaign)
-    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.slurm)))).execution.slurm
+    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.slurm))).execution).slurm
     words = [*([] if options.campaign is None else [str(options.campaign)]), "-o", str(options.output)]
     words += [] if options.seeds is None else ["--seeds", options.seeds]
     print(script(chosen.name, settings, engine, words, options.output.stem), end="")

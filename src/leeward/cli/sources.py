@@ -55,9 +55,9 @@ class Names:
     """
 
     def __init__(self, campaign: str | None, place: Path | None) -> None:
-        from leeward.campaign import names
+        from leeward.campaign import selection
 
-        self._names = names
+        self._names = selection
         places = [] if place is None else [place]
         self._known = functools.cache(lambda: demanded_campaign(campaign, places, "a name"))
 

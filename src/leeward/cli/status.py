@@ -205,7 +205,7 @@ def _next(seen: "watch.Snapshot") -> Iterator[str]:
             yield f"To resume: {command(*resume)}"
         elif not seen.output_exists and seen.done:
             yield f"The results are not merged yet. To merge them into {seen.output}: {command(*resume)}"
-        out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+        out_of_room = sum(failed.final and watch.is_out_of_room(failed.message) for failed in seen.failures)
         yield from counted((out_of_room, "task", f"without room for the turbines. {watch.MAKE_ROOM}"))
         if seen.failed > out_of_room:
             yield f"To retry failed tasks: {command(*resume, '--retry-failed')}"

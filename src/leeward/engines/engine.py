@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Protocol
@@ -12,18 +12,18 @@ from leeward.engines.work import Work
 from leeward.errors import LeewardError
 from leeward.events import Emit
 from leeward.processes import usable_cores
-from leeward.store import Key, Result, RunPaths
+from leeward.store import Key, Result, RunPaths, parse_key
 
-ENGINES = {  # class of each engine, imported when used: its packages may not be installed
+ENGINES = {  # class of each engine, imported when used
     "inline": "leeward.engines.inline:InlineEngine",
     "local": "leeward.engines.local:LocalEngine",
-    "dask": "leeward.engines.dask:DaskEngine",
-    "slurm": "leeward.engines.slurm:SlurmEngine",
+    "dask": "leeward.engines.clusters:DaskEngine",
+    "slurm": "leeward.engines.clusters:SlurmEngine",
 }
 
 
 class EngineLostError(LeewardError):
-    """Raised when no worker is left, or none ever came. Stored results are safe."""
+    """Raised when no worker is left, or none could be used. Stored results are safe."""
 
 
 @dataclass(frozen=True)
@@ -37,26 +37,19 @@ class Began:
 
 @dataclass(frozen=True)
 class Done:
-    """The result is on the disk. line: its line for the index."""
+    """The task has a result. line: its line for the index. result: given if its worker could not store it."""
 
     key: Key
     line: dict[str, Any]
     worker: str
-
-
-@dataclass(frozen=True)
-class Computed:
-    """The result has arrived, but is not on the disk yet, because its worker cannot reach it."""
-
-    key: Key
-    result: Result
-    line: dict[str, Any]
-    worker: str
+    result: Result | None = None
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The task has no result. kind: "exception": it raised an error. "died", "timed-out": its worker did. "cut-off":
+    """The task has no result.
+
+    kind: "exception": it raised an error. "died": its worker died. "timed-out": it exceeded its time limit. "cut-off":
     its job reached its time limit. "storing": the disk did not answer.
     """
 
@@ -85,24 +78,37 @@ class Unstuck:
 
 @dataclass(frozen=True)
 class Returned:
-    """The task must be handed out again: no message said that it was begun.
+    """The task must be queued again: no message reports that it began.
 
-    mark: given if its worker was lost. A recorded attempt by a worker with this mark in its name is of this run.
+    mark: given if its worker was lost. An attempt recorded by a worker with this mark in its name belongs to this run.
     """
 
     key: Key
     mark: str = ""
 
 
-Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
+Outcome = Began | Done | Failed | Stuck | Unstuck | Returned
+
+_SENT = {kind.__name__: kind for kind in (Began, Done, Failed, Stuck, Unstuck)}
+
+
+def to_message(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as plain data, for a pipe or a connection."""
+    return {"what": type(outcome).__name__, **asdict(outcome), "key": str(outcome.key)}
+
+
+def from_message(message: dict[str, Any]) -> Outcome:
+    """Return the outcome in a message, without a result. Raise KeyError, TypeError or ValueError if it is invalid."""
+    facts = {name: value for name, value in message.items() if name not in ("what", "key", "result")}
+    return _SENT[message["what"]](key=parse_key(message["key"]), **facts)
 
 
 @dataclass(frozen=True)
 class Assignment:
     """The work of an engine. tasks: their number.
 
-    left: returns how many tasks are left, for a cluster that scales with them. on_outcome: takes an outcome at once,
-    for an engine that cannot return it from `poll`; raises when the run must give up.
+    left: returns how many tasks are left, for a cluster that scales with them. on_outcome: handles an outcome at once,
+    for an engine that blocks in `poll`; raises StorageError if the disk has rejected writes for too long.
     """
 
     work: Work
@@ -116,7 +122,7 @@ class Assignment:
 class Engine(Protocol):
     """Computes tasks. The coordinator decides which task runs, how often, and until when.
 
-    mark: part of the names of its workers, if the engine cannot know which attempts they have recorded.
+    mark: part of the names of its workers, to find the attempts that they have recorded; may be "".
     """
 
     mark: str
@@ -136,11 +142,11 @@ class Engine(Protocol):
 
 
 class EngineKind(abc.ABC):
-    """Base class of the entries of ENGINES, for questions before the engine starts."""
+    """Base class of the entries of ENGINES: checks an engine before a run, and starts it."""
 
     @classmethod  # noqa: B027 (most engines demand nothing)
     def demand(cls, execution: Execution, output: Path) -> None:
-        """Raise if the engine cannot run here. output: absolute path of the merged file."""
+        """Raise LeewardError if the engine cannot run here. output: absolute path of the merged file."""
 
     @classmethod
     def worker_count(cls, execution: Execution, tasks: int) -> int | None:

@@ -7,7 +7,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,21 @@ _NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
 
 
 def stamp() -> dict[str, Any]:
-    """Return the time of a heartbeat: wall clock for other machines, monotonic clock for this one."""
+    """Return the time of a heartbeat, by the wall clock for other machines and the monotonic clock for this one."""
     return {"time": time.time(), "monotonic": time.monotonic(), "boot_id": Owner.myself().boot_id}
 
 
 class Heartbeat:
-    """A thread that writes every few seconds what the worker is doing. It stops when the worker is stopped.
+    """A thread that writes the state of a worker every few seconds. It stops when the worker is stopped."""
 
-    blank_progress: progress of a task before its first step.
-    """
-
-    def __init__(self, path: Path, name: str, blank_progress: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         self._path = path
-        self._blank_progress = blank_progress
-        self._facts: dict[str, Any] = {"worker": name, "host": socket.gethostname(), "pid": os.getpid()}
+        self._worker = {"worker": name, "host": socket.gethostname(), "pid": os.getpid()}
+        self._task: dict[str, Any] = {}
         self._changed = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
-        self.rest()
-
-    def start(self) -> None:
+        self.begin(None)
         self._thread.start()
 
     def stop(self) -> None:
@@ -49,31 +43,28 @@ class Heartbeat:
         with contextlib.suppress(OSError):  # the next run removes it
             self._path.unlink()
 
-    def begin(self, key: str) -> None:
-        """Show the task that begins."""
-        self.say(task=key, since=utc_now(), state="starting", **self._blank_progress)
-
-    def rest(self) -> None:
-        """Mark the worker idle."""
-        self.say(task=None, since=utc_now(), state="idle", **self._blank_progress)
-
-    def say(self, **facts: Any) -> None:
-        """Change what is shown. It is cheap, as it is called after every step of a task."""
+    def begin(self, task: str | None) -> None:
+        """Show the task that begins; None if the worker is idle."""
         with self._changed:
-            self._facts.update(facts)
+            self._task = {"task": task, "since": utc_now(), "state": "starting" if task else "idle"}
+
+    def show(self, **facts: Any) -> None:
+        """Show more about the task. This is cheap, because it is called after every step."""
+        with self._changed:
+            self._task.update(facts)
 
     def _beat(self) -> None:
         while True:
             with self._changed:
-                facts = {**self._facts, **stamp(), "every_s": EVERY_S}
+                facts = {**self._worker, **self._task, **stamp(), "every_s": EVERY_S}
             with contextlib.suppress(OSError):  # storing results reports disk errors
                 replace_file(self._path, json_text(facts).encode(), durable=False)
             if self._ended.wait(EVERY_S):
                 return
 
 
-class ForeignHeartbeats:
-    """Writes the heartbeats of worker processes that cannot write them where `leeward status` looks.
+class RemoteHeartbeats:
+    """Writes the heartbeats of worker processes that cannot reach the run directory.
 
     mark: part of the names of all worker processes of this run.
     """
@@ -95,7 +86,7 @@ class ForeignHeartbeats:
         self._shown[sender] = set(known)
 
     def hide(self, host: str | None = None) -> None:
-        """Remove the heartbeats of lost processes of a host, or of all. A live process is shown again."""
+        """Remove the heartbeats of a host or of all; those of live processes are written again."""
         names = "*" if host is None else glob.escape(host)
         with contextlib.suppress(OSError):  # the next run removes them
             for path in self._folder.glob(f"{names}-*-{self._mark}*.json"):

@@ -3,16 +3,13 @@
 import os
 import socket
 import time
-import traceback
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import compile_events
-from leeward.engines.engine import Assignment, Done, EngineKind, Failed, Outcome, Stuck, Unstuck
-from leeward.engines.worker import Worker, last_line
+from leeward.engines.engine import Assignment, EngineKind, Outcome
+from leeward.engines.worker import Worker, failure
 from leeward.errors import StorageError
 from leeward.store import Key
-
-TRY_AGAIN_S = 1.0
 
 
 class InlineEngine(EngineKind):
@@ -47,26 +44,17 @@ class InlineEngine(EngineKind):
         if key is None:
             time.sleep(seconds)
             return []
-        stuck = False
-
-        def on_rejected(error: StorageError) -> None:
-            nonlocal stuck
-            stuck = True
-            self._on_outcome(Stuck(key, str(error)))
-            time.sleep(TRY_AGAIN_S)
-
-        began, name = time.monotonic(), self._worker.name
+        began = time.monotonic()
         outcome: Outcome
         try:
             with compile_events(self._emit):
-                outcome = Done(key, self._worker.perform(key, lambda stage: None, on_rejected), name)
-        except StorageError:
+                outcome = self._worker.perform(key, self._on_outcome, lambda phase: None)
+        except StorageError:  # raised by `on_outcome`
             raise
         except (Exception, SystemExit) as error:
-            shown = "".join(traceback.format_exception(error))
-            outcome = Failed(key, "exception", last_line(error), shown, time.monotonic() - began, name)
+            outcome = failure(key, error, began, self._worker.name)
         self._next = None
-        return [Unstuck(key), outcome] if stuck and isinstance(outcome, Done) else [outcome]
+        return [outcome]
 
     def close(self) -> list[Key]:
         self._worker.close()

@@ -1,6 +1,6 @@
 """The engine local: worker processes on this machine, each with its own pipe and deadline.
 
-Workers share nothing, so that one that is killed, stopped or caught in an endless loop does not affect the others. The
+Workers share nothing. A worker that is killed, stopped or caught in an endless loop does not affect the others. The
 process pools of the usual libraries lose work or lock up when a process is killed.
 """
 
@@ -14,26 +14,35 @@ from typing import Any
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import COMPILE_EVENTS
-from leeward.engines.engine import Assignment, Began, Done, EngineKind, Failed, Outcome, Stuck, Unstuck, processes_for
+from leeward.engines.engine import (
+    Assignment,
+    Began,
+    EngineKind,
+    Failed,
+    Outcome,
+    Stuck,
+    Unstuck,
+    from_message,
+    processes_for,
+)
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launcher, WorkerProcess
 from leeward.errors import LeewardError
 from leeward.events import Emit, ignore
 from leeward.store import Key
 
-START_LIMIT_S = 900.0  # until a worker is ready: it may import from a busy network disk, and compile
-STORE_LIMIT_S = 600.0  # for storing a result, if the disk does not answer
-STANDSTILL_S = 2.0  # this process was stopped if two polls are so much further apart than usual
-STARTS_IN_VAIN = 3  # workers in a row that ended by themselves before they were ready
+START_LIMIT_S = 900.0  # until a worker is ready; it may import from a busy network disk, and compile
+STORE_LIMIT_S = 600.0  # for storing a result; then the disk does not answer
+STOPPED_S = 2.0  # this process was stopped if a poll is later than expected by this much
+MOST_FAILED_STARTS = 3  # workers in a row that ended by themselves before they were ready
 PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # before the next start, after a worker was killed while starting
 LONGEST_MESSAGE = 1 << 20
-ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names its task
 
 
 class LocalEngine(EngineKind):
     """Runs tasks in worker processes, which start when there is work for them.
 
-    emit: sends the events of compiling, and of workers that were killed while starting.
+    emit: sends events about compiling, and about workers that were killed while starting.
     """
 
     def __init__(self, launcher: Launcher, workers: int, timeout_s: float, emit: Emit = ignore) -> None:
@@ -46,15 +55,15 @@ class LocalEngine(EngineKind):
         self._waiting: deque[Key] = deque()
         self._selector = selectors.DefaultSelector()
         self._compiling_since = 0.0
-        self._in_vain = 0
-        self._killed = 0
+        self._failed_starts = 0
+        self._killed_starts = 0
         self._not_before = 0.0
         self._polled = time.monotonic()
         self._unreaped: list[subprocess.Popen[bytes]] = []
 
     @classmethod
     def open(cls, assignment: Assignment) -> "LocalEngine":
-        mark = secrets.token_hex(4)  # tells attempts of its workers from others
+        mark = secrets.token_hex(4)  # distinguishes the attempts of its workers from others
         work = assignment.work
         launcher = Launcher(FrozenWork.of(work), assignment.paths, mark)
         count = cls.worker_count(work.execution, assignment.tasks)
@@ -71,7 +80,7 @@ class LocalEngine(EngineKind):
 
     def start(self, key: Key) -> None:
         self._waiting.append(key)
-        self._hand_out()
+        self._assign()
 
     def poll(self, seconds: float) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -85,29 +94,29 @@ class LocalEngine(EngineKind):
                 worker.flush()
             if events & selectors.EVENT_READ:
                 outcomes += self._receive(worker)
-        now = self._allow_for_standstill(seconds)
+        now = self._extend_deadlines(seconds)
         for worker in list(self._workers):
             if now > worker.deadline:
                 outcomes += self._overdue(worker)
-            elif worker.process.poll() is not None:  # a child of it may hold its pipe open
+            elif worker.process.poll() is not None:  # a child process of it may hold its pipe open
                 outcomes += self._receive(worker)
                 if worker in self._workers:
-                    outcomes += self._lost(worker, "died", f"its worker died: {worker.how_it_died()}")
-        self._hand_out()
+                    outcomes += self._lost(worker, "died", f"its worker died: {worker.cause_of_death()}")
+        self._assign()
         self._unreaped = [process for process in self._unreaped if process.poll() is None]
         return outcomes
 
-    def _allow_for_standstill(self, usual: float) -> float:
-        """Move all deadlines by the time for which this process was stopped; return the time to compare them with.
+    def _extend_deadlines(self, usual: float) -> float:
+        """Extend all deadlines by the time for which this process was stopped; return the time to compare them with.
 
-        Reading the clock later would miss a stop in between.
+        Another reading of the clock would miss a stop in between.
         """
         now = time.monotonic()
-        still = now - self._polled - usual
+        stopped_s = now - self._polled - usual
         self._polled = now
-        if still > STANDSTILL_S:
+        if stopped_s > STOPPED_S:
             for worker in self._workers:
-                worker.deadline += still
+                worker.deadline += stopped_s
         return now
 
     def close(self) -> list[Key]:
@@ -117,11 +126,12 @@ class LocalEngine(EngineKind):
         for worker in self._workers:
             worker.kill()
         for worker in list(self._workers):
-            self._bury(worker)
+            self._remove(worker)
         self._selector.close()
         return in_hand
 
-    def _hand_out(self) -> None:
+    def _assign(self) -> None:
+        """Give tasks to idle workers, and start workers for the others."""
         idle = [worker for worker in self._workers if worker.ready and worker.key is None]
         while self._waiting and idle:
             worker = idle.pop()
@@ -139,10 +149,11 @@ class LocalEngine(EngineKind):
             self._workers.append(worker)
 
     def _receive(self, worker: WorkerProcess) -> list[Outcome]:
+        """Return the outcomes in the messages of a worker; kill it after an invalid one."""
         if not worker.receive():
-            return self._lost(worker, "died", f"its worker died: {worker.how_it_died()}")
+            return self._lost(worker, "died", f"its worker died: {worker.cause_of_death()}")
         outcomes: list[Outcome] = []
-        while (line := worker.next_line()) is not None:
+        for line in worker.lines():
             try:
                 answer = json.loads(line)
                 is_compiling = any(event in answer for event in COMPILE_EVENTS)
@@ -156,28 +167,26 @@ class LocalEngine(EngineKind):
         return outcomes
 
     def _handle(self, worker: WorkerProcess, answer: dict[str, Any]) -> list[Outcome]:
-        key = worker.key
         if "ready" in answer:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
-            self._in_vain = self._killed = 0
+            self._failed_starts = self._killed_starts = 0
             return []
-        (about,) = (answer[word] for word in ANSWERS if word in answer)
-        if key is None or about != str(key):
-            raise ValueError(f"{about} is not its task")
+        if worker.key is None or answer["key"] != str(worker.key):
+            raise ValueError(f"{answer['key']} is not its task")
         now = time.monotonic()
-        if "began" in answer:
+        if "phase" in answer:
+            worker.phase, worker.deadline = answer["phase"], now + STORE_LIMIT_S
+            return []
+        outcome = from_message(answer)
+        if isinstance(outcome, Began):
             worker.phase, worker.deadline = "computing", now + self._timeout_s
-            return [Began(key, worker.name)]
-        if "stuck" in answer:
-            worker.stuck, worker.deadline = True, now + STORE_LIMIT_S
-            return [Stuck(key, answer["message"])]
-        if "unstuck" in answer:
-            worker.stuck = False
-            return [Unstuck(key)]
-        if "done" in answer or "failed" in answer:
-            return self._finished(worker, key, answer)
-        worker.phase, worker.deadline = "recording" if "taken" in answer else "storing", now + STORE_LIMIT_S
-        return []
+        elif isinstance(outcome, Stuck | Unstuck):
+            worker.stuck, worker.deadline = isinstance(outcome, Stuck), now + STORE_LIMIT_S
+        else:
+            was_stuck, worker.stuck = worker.stuck, False
+            worker.key, worker.deadline = None, float("inf")
+            return [Unstuck(outcome.key), outcome] if was_stuck else [outcome]
+        return [outcome]
 
     def _note_compiling(self, worker: WorkerProcess, compiles: bool) -> None:
         """Emit an event when the first worker begins to compile, and when the last one has finished."""
@@ -190,15 +199,8 @@ class LocalEngine(EngineKind):
         elif before and not after:
             self._emit("compiled", seconds=round(time.monotonic() - self._compiling_since, 1))
 
-    def _finished(self, worker: WorkerProcess, key: Key, answer: dict[str, Any]) -> list[Outcome]:
-        outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
-        worker.key, worker.deadline, worker.stuck = None, float("inf"), False
-        if "done" in answer:
-            return [*outcomes, Done(key, answer["line"], worker.name)]
-        shown, seconds = answer["traceback"], answer["seconds"]
-        return [*outcomes, Failed(key, "exception", answer["message"], shown, seconds, worker.name)]
-
     def _overdue(self, worker: WorkerProcess) -> list[Outcome]:
+        """Kill a worker that is past its deadline."""
         worker.kill()
         if worker.phase == "starting":
             return self._lost(worker, "died", f"a worker was not ready after {START_LIMIT_S:g} s")
@@ -215,35 +217,35 @@ class LocalEngine(EngineKind):
     def _lost(self, worker: WorkerProcess, kind: str, message: str) -> list[Outcome]:
         """Remove a dead worker; return the failure of its task, if it had one."""
         key, seconds = worker.key, time.monotonic() - worker.began
-        tail = worker.tail()  # before an empty log is removed
-        self._bury(worker)
+        log_tail = worker.log_tail()  # before an empty log is removed
+        self._remove(worker)
         if key is None:
             if not worker.ready:
-                self._note_start_in_vain(worker, message, tail)
+                self._note_failed_start(worker, message, log_tail)
             return []
         outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
-        return [*outcomes, Failed(key, kind, message, tail, seconds, worker.name)]
+        return [*outcomes, Failed(key, kind, message, log_tail, seconds, worker.name)]
 
-    def _note_start_in_vain(self, worker: WorkerProcess, message: str, tail: str) -> None:
+    def _note_failed_start(self, worker: WorkerProcess, message: str, log_tail: str) -> None:
         """Pause after a worker that was killed; raise LeewardError after too many that ended by themselves.
 
         Memory may be short for a while, but an import that fails will fail again.
         """
         if worker.is_killed:
-            pause = PAUSES_S[min(self._killed, len(PAUSES_S) - 1)]
-            self._killed += 1
+            pause = PAUSES_S[min(self._killed_starts, len(PAUSES_S) - 1)]
+            self._killed_starts += 1
             self._not_before = time.monotonic() + pause
-            self._emit("start-killed", message=message, again_s=pause, starts=self._killed)
+            self._emit("start-killed", message=message, again_s=pause, starts=self._killed_starts)
             return
-        self._in_vain += 1
-        if self._in_vain >= STARTS_IN_VAIN:
+        self._failed_starts += 1
+        if self._failed_starts >= MOST_FAILED_STARTS:
             raise LeewardError(
-                f"{STARTS_IN_VAIN} workers in a row ended before they were ready ({message}); the log of the last one, "
-                f"{worker.log}, ends: {tail[-500:] or 'it is empty'}"
+                f"{MOST_FAILED_STARTS} workers in a row ended before they were ready ({message}); the last log, "
+                f"{worker.log}, {f'ends: {log_tail[-500:]}' if log_tail else 'is empty'}"
             )
 
-    def _bury(self, worker: WorkerProcess) -> None:
+    def _remove(self, worker: WorkerProcess) -> None:
         self._note_compiling(worker, False)
-        if not worker.bury(self._launcher.paths.workers):
+        if not worker.clean_up(self._launcher.paths.workers):
             self._unreaped.append(worker.process)
         self._workers.remove(worker)

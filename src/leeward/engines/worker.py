@@ -1,20 +1,17 @@
-"""The worker that every engine uses: from a key to a result on the disk."""
+"""The worker that every engine uses: it computes a task and stores the result."""
 
-import contextlib
 import socket
+import time
 import traceback
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Callable
 
+from leeward.engines.engine import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.heartbeat import Heartbeat
 from leeward.engines.work import Work
 from leeward.errors import StorageError
 from leeward.store import Key, RunPaths, begin_attempt, forget_record, index_line, store_result
 
-T = TypeVar("T")
-Report = Callable[[str], None]
-OnRejected = Callable[[StorageError], None]
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after the disk rejected a write; the last one repeats
 
 
 class Worker:
@@ -24,56 +21,55 @@ class Worker:
         self.name = name
         self._work = work
         self._paths = paths
-        self._heartbeat = Heartbeat(paths.workers / f"{name}.json", name, work.blank_progress)
-        self._heartbeat.start()
+        self._heartbeat = Heartbeat(paths.workers / f"{name}.json", name)
 
-    def perform(self, key: Key, report: Report, on_rejected: OnRejected) -> dict[str, Any]:
-        """Compute and store a task; return its line for the index.
+    def perform(self, key: Key, report: Callable[[Outcome], None], enter: Callable[[str], None]) -> Done:
+        """Compute and store a task; retry while the disk rejects writes.
 
-        report: called with "began" when the attempt is recorded, and with "computed" before storing.
-        on_rejected: called when the disk rejects a write; returns when it is time to retry, or raises.
+        report: called with Began when the attempt is recorded, with Stuck whenever the disk rejects a write, and with
+        Unstuck when it accepts one again. enter: called with "recording" and "storing" before these phases.
         """
         paths, heartbeat = self._paths, self._heartbeat
 
-        def rejected(error: StorageError) -> None:
-            heartbeat.say(state="waiting for storage")
-            on_rejected(error)
+        def retry(action: Callable[[], object]) -> None:
+            rejected = 0
+            while True:
+                try:
+                    action()
+                except StorageError as error:
+                    heartbeat.show(state="waiting for storage")
+                    report(Stuck(key, str(error)))
+                    time.sleep(PAUSES_S[min(rejected, len(PAUSES_S) - 1)])
+                    rejected += 1
+                else:
+                    break
+            if rejected:
+                report(Unstuck(key))
 
+        enter("recording")
         heartbeat.begin(str(key))
         try:
             attempt = (key, self._work.fingerprint(key), self.name, socket.gethostname())
-            retry_while_disk_rejects(lambda: begin_attempt(paths, *attempt), rejected)
-            heartbeat.say(state="computing")
-            report("began")
-            result = self._work.compute(key, heartbeat.say)
-            heartbeat.say(state="storing")
-            report("computed")
-            retry_while_disk_rejects(lambda: store_result(paths, result), rejected)
-            retry_while_disk_rejects(lambda: forget_record(paths, key), rejected)
-            return index_line(result)
+            retry(lambda: begin_attempt(paths, *attempt))
+            heartbeat.show(state="computing")
+            report(Began(key, self.name))
+            result = self._work.compute(key, heartbeat.show)
+            heartbeat.show(state="storing")
+            enter("storing")
+            retry(lambda: store_result(paths, result))
+            retry(lambda: forget_record(paths, key))
+            return Done(key, index_line(result), self.name)
         finally:
-            heartbeat.rest()
+            heartbeat.begin(None)
 
     def close(self) -> None:
         self._heartbeat.stop()
 
 
-def retry_while_disk_rejects(action: Callable[[], T], on_rejected: OnRejected) -> T:
-    """Call the action until the disk accepts its writes or `on_rejected` raises; return its value."""
-    while True:
-        try:
-            return action()
-        except StorageError as error:
-            on_rejected(error)
-
-
-@contextlib.contextmanager
-def storage_errors(place: Path, what: str) -> Iterator[None]:
-    """Turn an OSError within into a StorageError: `place: what (reason)`."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{place}: {what} ({error})") from error
+def failure(key: Key, error: BaseException, began: float, worker: str) -> Failed:
+    """Return the failure of a task that raised an error. began: on the monotonic clock."""
+    shown = "".join(traceback.format_exception(error))
+    return Failed(key, "exception", last_line(error), shown, time.monotonic() - began, worker)
 
 
 def last_line(error: BaseException) -> str:

@@ -14,24 +14,16 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leeward.errors import StorageError
 from leeward.processes import end_with
-
-if TYPE_CHECKING:
-    from leeward.engines.worker import Worker
-    from leeward.store import Key
-
-TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after the disk rejected a write; the last one repeats
 
 
 def main() -> None:
     parent = int(sys.argv[1])
     end_with(parent)
-    for name in (signal.SIGINT, signal.SIGTERM):  # they are for the coordinator, which ends its workers
+    for name in (signal.SIGINT, signal.SIGTERM):  # the coordinator handles them and ends its workers
         signal.signal(name, signal.SIG_IGN)
     answers = os.dup(1)
     os.dup2(2, 1)
@@ -49,7 +41,7 @@ def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:
 
 
 def _send(handle: int, answer: dict[str, Any], worker: int) -> None:
-    if os.getpid() != worker:  # a copy that a recipe forked
+    if os.getpid() != worker:  # a fork of the worker, made by a recipe
         os._exit(1)
     content = memoryview((json.dumps(answer) + "\n").encode())
     while content:
@@ -62,46 +54,29 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
     from pathlib import Path
 
     from leeward.compiling import compile_events
+    from leeward.engines.engine import Outcome, to_message
     from leeward.engines.work import FrozenWork
-    from leeward.engines.worker import Worker
-    from leeward.store import RunPaths
+    from leeward.engines.worker import Worker, failure
+    from leeward.store import RunPaths, parse_key
 
     work = FrozenWork(order["kind"], order["text"]).load()
     with compile_events(lambda kind, **facts: answer({kind: facts})):
         work.warm_up()
     worker = Worker(work, RunPaths(Path(order["output"])), f"{socket.gethostname()}-{os.getpid()}-{order['token']}")
+
+    def send(outcome: Outcome) -> None:
+        answer(to_message(outcome))
+
+    def compute(name: str) -> Outcome:
+        key, began = parse_key(name), time.monotonic()
+        try:
+            return worker.perform(key, send, lambda phase: answer({"phase": phase, "key": name}))
+        except (Exception, SystemExit) as error:  # the coordinator records the failure
+            return failure(key, error, began, worker.name)
+
     answer({"ready": worker.name})
     while True:
-        _perform(worker, work.parse_key(commands.get()["task"]), answer)
-
-
-def _perform(worker: "Worker", key: "Key", answer: Callable[[dict[str, Any]], None]) -> None:
-    from leeward.engines.worker import last_line
-
-    stuck = 0
-
-    def on_rejected(error: StorageError) -> None:
-        nonlocal stuck
-        answer({"stuck": str(key), "message": str(error)})
-        time.sleep(TRY_AGAIN_S[min(stuck, len(TRY_AGAIN_S) - 1)])
-        stuck += 1
-
-    def report(stage: str) -> None:
-        nonlocal stuck
-        if stuck:
-            answer({"unstuck": str(key)})
-            stuck = 0
-        answer({stage: str(key)})
-
-    began = time.monotonic()
-    answer({"taken": str(key)})
-    try:
-        line = worker.perform(key, report, on_rejected)
-    except (Exception, SystemExit) as error:  # the one place that records a task's failure
-        facts = {"message": last_line(error), "traceback": traceback.format_exc()}
-        answer({"failed": str(key), **facts, "seconds": time.monotonic() - began})
-    else:
-        answer({"done": str(key), "line": line})
+        send(compute(commands.get()["task"]))
 
 
 if __name__ == "__main__":

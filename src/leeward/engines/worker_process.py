@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,17 +19,10 @@ from leeward.errors import LeewardError
 from leeward.files import open_regular
 from leeward.store import Key, RunPaths
 
-CRASHES = {
-    "SIGSEGV",
-    "SIGBUS",
-    "SIGILL",
-    "SIGFPE",
-    "SIGABRT",
-    "SIGTRAP",
-    "SIGSYS",
-}  # processes do not send these to each other
+# signals of a crash, which processes do not send to each other
+CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
 REAP_S = 5.0  # for a killed process to end
-DEATH_S = 30.0  # for a process that has closed its files: only a busy machine delays it
+DEATH_S = 30.0  # for a process that has closed its pipe; only a busy machine takes so long
 TAIL = 4000  # bytes of a log
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -36,7 +30,10 @@ Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 class WorkerProcess:
-    """A worker process. deadline: when it is overdue. phase: of its task. is_killed: another process has killed it."""
+    """A worker process, with the task that it computes.
+
+    deadline: on the monotonic clock; then it is killed. is_killed: another process has killed it.
+    """
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path, selector: selectors.BaseSelector) -> None:
         if process.stdin is None or process.stdout is None:
@@ -76,7 +73,7 @@ class WorkerProcess:
             if not listening:
                 self._selector.register(self._commands, selectors.EVENT_WRITE, self)
             return
-        except BrokenPipeError:  # it has died, as its other pipe will show
+        except BrokenPipeError:  # it has died; its other pipe will show that
             self._unsent.clear()
         if listening:
             self._selector.unregister(self._commands)
@@ -90,14 +87,10 @@ class WorkerProcess:
         self.unread += piece
         return bool(piece)
 
-    def next_line(self) -> bytes | None:
-        """Return the next complete line; None if there is none."""
-        end = self.unread.find(b"\n")
-        if end < 0:
-            return None
-        line = bytes(self.unread[:end])
-        del self.unread[: end + 1]
-        return line
+    def lines(self) -> list[bytes]:
+        """Return the complete lines that were received since the last call."""
+        *lines, self.unread = self.unread.split(b"\n")
+        return [bytes(line) for line in lines]
 
     def kill(self) -> None:
         """Kill the worker and all its children."""
@@ -105,8 +98,8 @@ class WorkerProcess:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
-    def how_it_died(self) -> str:
-        """Return the exit code or the signal of a process that has closed its pipe."""
+    def cause_of_death(self) -> str:
+        """Return the exit code or the signal that ended a process after it has closed its pipe."""
         self.kill()  # it may only have closed its pipe, or have children
         try:
             code = self.process.wait(DEATH_S)
@@ -118,7 +111,7 @@ class WorkerProcess:
         self.is_killed = name not in CRASHES
         return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
 
-    def tail(self) -> str:
+    def log_tail(self) -> str:
         """Return the end of its log."""
         try:
             with os.fdopen(open_regular(self.log), "rb") as file:
@@ -127,10 +120,10 @@ class WorkerProcess:
         except OSError as error:
             return f"(its log cannot be read: {error})"
 
-    def bury(self, workers: Path) -> bool:
+    def clean_up(self, workers: Path) -> bool:
         """Close the pipes of a killed worker, and remove its heartbeat and an empty log; return whether it has ended.
 
-        A disk that does not answer blocks even killed processes.
+        A killed process does not end while it waits for a disk that does not answer.
         """
         is_gone = True
         try:
@@ -149,6 +142,7 @@ class WorkerProcess:
         return is_gone
 
 
+@dataclass(frozen=True)
 class Launcher:
     """Starts worker processes for a work.
 
@@ -156,11 +150,10 @@ class Launcher:
     the kernel ends them with that thread.
     """
 
-    def __init__(self, frozen: FrozenWork, paths: RunPaths, mark: str = "", launch: Launch = subprocess.Popen) -> None:
-        self.paths = paths
-        self.mark = mark
-        self._order = {**frozen._asdict(), "output": os.path.abspath(paths.output)}
-        self._launch = launch
+    frozen: FrozenWork
+    paths: RunPaths
+    mark: str = ""
+    launch: Launch = subprocess.Popen
 
     def start(self, selector: selectors.BaseSelector) -> WorkerProcess:
         """Start a worker process. selector: watches its pipes."""
@@ -168,7 +161,7 @@ class Launcher:
         log = self.paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
         with _opened_log(log) as errors:
-            process = self._launch(
+            process = self.launch(
                 [sys.executable, "-P", "-m", "leeward.engines.worker_main", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -177,7 +170,8 @@ class Launcher:
                 start_new_session=True,  # Ctrl-C is for the coordinator; children can be killed with it
             )
         worker = WorkerProcess(process, log, selector)
-        worker.send({**self._order, "token": token})
+        output = os.path.abspath(self.paths.output)
+        worker.send({**self.frozen._asdict(), "output": output, "token": token})
         return worker
 
 

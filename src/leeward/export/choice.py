@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from leeward.campaign.layouts import rated_powers
+from leeward.campaign.campaign import rated_powers
 from leeward.errors import BadSourceError, InputError
 from leeward.store import FoundFile, FoundResult, Key, Layouts
 from leeward.watch import demand_place, present_at, run_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward.formats.tabular import GUARD, guarded
-from leeward.store import Key, is_key
+from leeward.store import Key, Result
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
 NAMING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that distinguish layouts
@@ -100,7 +100,7 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
     """
     for line, values in firsts:
         key = str(values.get("key", ""))
-        if is_key(key):
+        if Result.is_key(key):
             for column, number in zip(NUMBERS, Key.parse(key), strict=True):
                 if values.get(column, number) != number:
                     raise InputError(
@@ -137,7 +137,7 @@ def _layout(path: Path, values: dict[str, str | int], rows: list[Row]) -> TableL
                     f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
                 )
     key = str(values.get("key", ""))
-    numbers = Key.parse(key)._asdict() if is_key(key) else {}
+    numbers = Key.parse(key)._asdict() if Result.is_key(key) else {}
     numbers |= {column: int(values[column]) for column in NUMBERS if column in values}
     figures = {column: _number(path, first, column, cells[column]) for column in FIGURES if cells.get(column)}
     x, y = ([_number(path, at, column, row[column]) for at, row in rows] for column in ("x_m", "y_m"))

@@ -16,8 +16,9 @@ from leeward.layout import recipes, starts
 from leeward.layout.objective import Objective, ObjectiveFunction
 from leeward.layout.problem import LayoutProblem
 from leeward.layout.recipes import EFFORTS, Given, Phase, Progress, Search
-from leeward.layout.registry import OBJECTIVES, RECIPES, imported
+from leeward.layout.registry import OBJECTIVES, RECIPES
 from leeward.layout.smart_start import SmartStart
+from leeward.lazy import import_named
 from leeward.wind.checks import positive
 
 Array = npt.NDArray[np.float64]
@@ -158,7 +159,7 @@ def _steps(
     if smart_start is not None and recipe.takes != "smart_start":
         raise InputError(f"smart_start is given, which the recipe {name!r} does not use; remove it")
     given = Given(seed, smart_start, None if start is None else _feasible_start(search.problem, start))
-    placing = imported(recipe.placing, "recipe", "function")(search, given)
+    placing = import_named(recipe.placing, "recipe")(search, given)
     return itertools.chain(placing, recipes.refined(search)) if recipe.refines else placing
 
 
@@ -201,7 +202,7 @@ def _custom_function(recipe: object, unseen: Mapping[str, object]) -> CustomReci
         raise InputError(f"recipe is {recipe!r:.60}; expected a name, or a function (problem, seed) -> (x, y)")
     if isinstance(recipe, str) and ":" not in recipe:
         return None
-    function: CustomRecipe = imported(recipe, "recipe", "function") if isinstance(recipe, str) else recipe
+    function: CustomRecipe = import_named(recipe, "recipe") if isinstance(recipe, str) else recipe
     for name, given in unseen.items():
         if given is not None:
             raise InputError(f"{name} is given, which a custom recipe cannot use; give one or the other, not both")
@@ -216,7 +217,7 @@ def _objective(objective: object, problem: LayoutProblem) -> ObjectiveFunction:
         if path is None:
             known = ", ".join(OBJECTIVES)
             raise InputError(f"objective is {objective!r}; expected one of {known}, or a custom 'module:Class'")
-        factory = imported(path, "objective", "Class")
+        factory = import_named(path, "objective")
     if not callable(factory) or not all(callable(getattr(factory, name, None)) for name in ("value", "gradient")):
         raise InputError(f"objective is {objective!r:.100}; expected a class with the methods value and gradient")
     return cast(ObjectiveFunction, factory(problem))

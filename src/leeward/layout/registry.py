@@ -3,10 +3,7 @@
 Nothing is imported before it is used, so that campaign files are read quickly.
 """
 
-import importlib
-from typing import Any, NamedTuple
-
-from leeward.errors import InputError
+from typing import NamedTuple
 
 
 class Recipe(NamedTuple):
@@ -33,18 +30,3 @@ RECIPES = {
     "start": Recipe(_START, False, (), "start"),
 }
 OBJECTIVES = {"aep": "leeward.layout.objective:Aep"}
-
-
-def imported(path: str, what: str, expected: str) -> Any:
-    """Return the object `module:name`. what, expected: words for errors."""
-    module, colon, name = path.partition(":")
-    if not colon or not all(part.isidentifier() for part in module.split(".")):
-        raise InputError(f"{what} {path!r} has no module name before the colon; expected 'module:{expected}'")
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(f"{what} {path!r} cannot be imported ({error}); expected 'module:{expected}'") from error
-    thing = getattr(found, name, None)
-    if not callable(thing):
-        raise InputError(f"{what} {path!r}: {module} has no {expected} {name!r}")
-    return thing

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.layout.objective import Objective
 from leeward.layout.problem import LayoutProblem
-from leeward.wind.maps import NextTurbineMap
+from leeward.wind.flow import NextTurbineMap
 
 Array = npt.NDArray[np.float64]
 

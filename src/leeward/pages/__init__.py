@@ -1,1 +1,1 @@
-"""HTML and SVG from plain data, for dashboard and report. All text goes through `html.tag`, which escapes it."""
+"""HTML and SVG from plain data, for dashboard and report. `html.tag` escapes all text."""

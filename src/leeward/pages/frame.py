@@ -7,8 +7,7 @@ from importlib import resources
 from leeward import __version__
 from leeward.pages.html import Child, Markup, join, tag
 
-MENU = (("/", "Overview"), ("/map", "Map"), ("/tasks", "Tasks"), ("/workers", "Workers"), ("/failures", "Failures"))
-MENU_REST = (("/settings", "Settings"), ("/audit", "Audit"))
+MENU = ("Map", "Tasks", "Workers", "Failures", "Settings", "Audit")
 
 
 @cache
@@ -18,17 +17,13 @@ def asset(name: str) -> bytes:
 
 
 def live_page(title: str, here: str, campaign: str, content: Iterable[Child], refresh_s: float | None) -> str:
-    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None for never."""
-    entries = [
-        tag("li", None, tag("a", {"href": address, "aria-current": "page" if address == here else None}, words))
-        for address, words in (*MENU, *MENU_REST)
-    ]
+    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None: no updates."""
     head = [
         tag("link", {"rel": "stylesheet", "href": "/style.css"}),
         tag("link", {"rel": "icon", "href": "/icon.svg", "type": "image/svg+xml"}),
         tag("script", {"src": "/live.js", "defer": True}),
     ]
-    menu = tag("nav", {"aria-label": "pages of the campaign"}, tag("ul", None, *entries))
+    menu = _menu("pages of the campaign", [("/", "Overview"), *((f"/{name.lower()}", name) for name in MENU)], here)
     top = tag("header", None, tag("a", {"href": "/", "class": "brand"}, "leeward"), tag("span", None, campaign), menu)
     skip = tag("a", {"href": "#content", "class": "skip"}, "Skip to content")
     main = tag("main", {"id": "content", "data-refresh": refresh_s}, *content)
@@ -38,17 +33,25 @@ def live_page(title: str, here: str, campaign: str, content: Iterable[Child], re
 
 
 def report_page(title: str, content: Iterable[Child], contents: Sequence[tuple[str, str]]) -> str:
-    """Return a self-contained page. contents: names and titles of its sections."""
+    """Return the report as one self-contained page. contents: id and title of each section."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
         tag("style", None, Markup(asset("style.css").decode())),
     ]
-    entries = [tag("li", None, tag("a", {"href": f"#{name}"}, words)) for name, words in contents]
-    menu = tag("nav", {"aria-label": "contents"}, tag("ul", None, *entries))
+    menu = _menu("contents", [(f"#{name}", words) for name, words in contents])
     top = tag("header", None, tag("span", {"class": "brand"}, "leeward"), tag("span", None, title), menu)
     foot = tag("footer", None, f"Made by leeward {__version__}.")
     return _document(title, head, [top, tag("main", {"id": "content"}, *content), foot])
+
+
+def _menu(label: str, entries: Iterable[tuple[str, str]], here: str = "") -> Markup:
+    """Return a menu of addresses and their titles. here: the address of the current page."""
+    items = []
+    for address, words in entries:
+        current = "page" if address == here else None
+        items.append(tag("li", None, tag("a", {"href": address, "aria-current": current}, words)))
+    return tag("nav", {"aria-label": label}, tag("ul", None, *items))
 
 
 def _document(title: str, head: Sequence[Child], body: Sequence[Child]) -> str:

@@ -11,7 +11,7 @@ Child = Union[str, int, float, None, "Markup", Iterable["Child"]]
 
 
 class Markup(str):
-    """Text that is already HTML; only `tag` and `join` make it."""
+    """Text that is HTML already and is not escaped again. `tag` and `join` return it."""
 
     __slots__ = ()
 
@@ -30,18 +30,16 @@ def tag(name: str, attributes: Mapping[str, Attribute] | None = None, *children:
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """Return the children joined without separator."""
-    return Markup("".join(map(_shown, children)))
-
-
-def _shown(child: Child) -> str:
-    if child is None:
-        return ""
-    if isinstance(child, Markup):
-        return child
-    if isinstance(child, str | int | float):
-        return escape(_text(child))
-    return join(child)
+    """Return the children as HTML, escaped, without separators."""
+    parts: list[str] = []
+    for child in children:
+        if isinstance(child, Markup):
+            parts.append(child)
+        elif isinstance(child, str | int | float):
+            parts.append(escape(_text(child)))
+        elif child is not None:
+            parts.append(join(child))
+    return Markup("".join(parts))
 
 
 def _text(value: str | int | float) -> str:

@@ -1,21 +1,24 @@
-"""The progress of a campaign: totals, the grid of farms and turbine types, workers, failures."""
+"""The state of a run: totals, the grid of farms and turbine types, workers, failures, notes, audit trail."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from leeward.capacity import capacity_factor, yield_words
 from leeward.pages import parts
-from leeward.pages.charts.axes import share_bar
+from leeward.pages.charts import share_bar
 from leeward.pages.html import Child, Markup, join, tag
-from leeward.pages.links import Links
+from leeward.pages.parts import Links
 from leeward.store import Key
-from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, key_of
-from leeward.wording import command, count, duration, run_command
+from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, is_out_of_room, key_of
+from leeward.wording import command, count, duration, json_text, run_command
 
 MOST_CELLS = 3000  # in the grid of one page
+AUDIT_PAGE = 100  # events of the audit trail on one page
+LONGEST_VALUE = 160  # characters of a value in the audit trail; longer ones are folded
 
 
 def progress(seen: Snapshot, *, live: bool = False) -> Markup:
-    """Return the totals as a bar and in words."""
+    """Return the progress of all tasks, as a bar and as a list of counts."""
     waiting = None if seen.missing is None else max(seen.missing - seen.failed - seen.running, 0)
     counts = {"done": seen.done, "failed": seen.failed, "running": seen.running}
     total = seen.expected if seen.expected is not None else seen.done
@@ -45,11 +48,11 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
     )
 
 
-def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:
+def grid(seen: Snapshot, links: Links, page: int = 0) -> Markup:
     """Return a grid of farms (rows) and turbine types (columns); a cell shows its progress and links to its tasks."""
     if not seen.farms:
         words = "There are no results yet, and the campaign is not known."
-        return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=live)
+        return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=links.is_live)
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     rows = max(1, MOST_CELLS // max(1, len(seen.types)))
     farms = list(seen.farms)
@@ -59,16 +62,20 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
     header = ["farm", *types, "best, GWh", "installed, MW", "capacity factor"]
     numbers = range(len(header) - 3, len(header))
     lines = [_grid_line(seen, cells, farm, links) for farm in shown]
+    legend = [
+        tag("li", None, tag("span", {"class": f"swatch fill-{state}"}), f" {parts.state_words(state)}")
+        for state in ("done", "failed", "running", "missing")
+    ]
     rest = f"This is part 1 of {pages} of the grid; `leeward status` shows all."
     return parts.section(
         "grid",
         "Farms and turbine types",
         parts.table(header, lines, right=numbers, caption="results by farm and turbine type"),
-        _legend(),
+        tag("ul", {"class": "key-list"}, *legend),
         [tag("p", None, remark) for remark in seen.remarks],
         parts.pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
         tag("p", None, rest) if not links.is_live and pages > 1 else None,
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -106,16 +113,10 @@ def _cell(cell: Cell, links: Links) -> Markup:
     return tag("span" if address is None else "a", {"class": "cell", "href": address, "title": words}, *inner)
 
 
-def _legend() -> Markup:
-    states = ("done", "failed", "running", "missing")
-    entries = [tag("li", None, tag("span", {"class": f"swatch fill-{s}"}), f" {parts.state_words(s)}") for s in states]
-    return tag("ul", {"class": "key-list"}, *entries)
-
-
-def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool = False) -> Markup:
+def workers(seen: Snapshot, links: Links, most: int | None = None) -> Markup:
     """Return a table of the workers and their tasks; those that look hung come first."""
     if not seen.workers:
-        return parts.section("workers", "Workers", tag("p", None, "There are no live workers."), live=live)
+        return parts.section("workers", "Workers", tag("p", None, "There are no live workers."), live=links.is_live)
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
     shown = order[:most]
     words = "{0.host}: {1}, {0.busy} busy, {0.hung} possibly hung"
@@ -129,7 +130,7 @@ def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool
         tag("ul", {"class": "plain"}, *hosts) if len(hosts) > 1 else None,
         parts.table(header, rows, right=(3, 4, 5, 6), caption="live workers"),
         tag("p", None, parts.link("/workers", f"and {more} more")) if more > 0 else None,
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -145,13 +146,13 @@ def _worker_row(worker: WorkerSeen, seen: Snapshot, links: Links) -> list[Child]
     return [worker.name, task, doing, step, parts.gwh(worker.best_aep), parts.percent(factor), since, sign]
 
 
-def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live: bool = False) -> Markup:
+def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links) -> Markup:
     """Return the failed tasks, with tracebacks and the command that retries them."""
     if not seen.failures:
-        return parts.section("failures", "Failures", tag("p", None, "None."), live=live)
+        return parts.section("failures", "Failures", tag("p", None, "None."), live=links.is_live)
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
-    out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+    out_of_room = sum(failed.final and is_out_of_room(failed.message) for failed in seen.failures)
     no_room = f"In {count(out_of_room, 'task')} the turbines do not fit. {MAKE_ROOM}"
     return parts.section(
         "failures",
@@ -161,7 +162,7 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
         [failure(failed, seen, links) for failed in shown],
         tag("p", None, parts.link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
         tag("p", None, f"and {more} more, not shown here") if more > 0 and not links.is_live else None,
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -178,27 +179,23 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
         tag("h3", None, name, " ", parts.state_mark(state)),
         tag("p", None, tag("strong", None, failed.message), tag("br"), tag("small", None, times)),
         trace if failed.traceback else None,
-        _again(failed, key, seen) if failed.final else None,
+        _advice(failed, key, seen) if failed.final else None,
     )
 
 
-def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
+def _advice(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
     """Return advice on a task that is not retried automatically."""
-    if failed.is_out_of_room:
-        return tag("p", None, MAKE_ROOM)
-    return None if key is None else tag("p", None, "To retry: ", parts.to_copy(retry_command(key, seen)))
-
-
-def retry_command(key: Key, seen: Snapshot) -> str:
-    """Return the command that retries one failed task."""
+    if is_out_of_room(failed.message) or key is None:
+        return tag("p", None, MAKE_ROOM) if is_out_of_room(failed.message) else None
     only = f"farm={key.farm_idx} type={key.type_idx} seed={key.seed}"
-    return command(*run_command(seen.output), "--retry-failed", "--only", only)
+    retry = command(*run_command(seen.output), "--retry-failed", "--only", only)
+    return tag("p", None, "To retry: ", parts.to_copy(retry))
 
 
-def remarks(seen: Snapshot, *, live: bool = False) -> Markup:
-    """Return what looks unusual, and what to do next."""
+def remarks(seen: Snapshot) -> Markup:
+    """Return a list of problems, and of commands to run next."""
     lines = [tag("li", None, line) for line in _remarks(seen)]
-    return parts.section("remarks", "Notes", tag("ul", None, lines), live=live)
+    return parts.section("remarks", "Notes", tag("ul", None, lines), live=True)
 
 
 def _remarks(seen: Snapshot) -> Iterator[Child]:
@@ -215,3 +212,43 @@ def _remarks(seen: Snapshot) -> Iterator[Child]:
         yield join(["To list the missing results: ", parts.to_copy(command("missing", seen.path))])
     places = [*([seen.run] if seen.run else []), *([seen.output] if seen.output_exists else [])]
     yield join(["Counted, not verified; to verify: ", parts.to_copy(command("check", *places))])
+
+
+# --- audit trail ------------------------------------------------------------------------------------------------------
+
+
+def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links) -> Markup:
+    """Return one page of events, newest first, with their details. lines: all events, oldest first."""
+    if not lines:
+        return parts.section("audit", "Audit trail", tag("p", None, "There is no audit trail."), live=links.is_live)
+    shown = lines[::-1][page * AUDIT_PAGE : (page + 1) * AUDIT_PAGE]
+    pages = -(-len(lines) // AUDIT_PAGE)
+    first = len(lines) - page * AUDIT_PAGE - 1  # numbers of events stay the same when new events arrive
+    rows = [
+        [_text(line.get("time")), _text(line.get("event")), _details(line, first - place)]
+        for place, line in enumerate(shown)
+    ]
+    return parts.section(
+        "audit",
+        f"Audit trail: {len(lines)} events",
+        parts.table(["time", "event", "details"], rows, caption="audit trail"),
+        parts.pager("/audit", page, pages, words=("newer", "older")) if links.is_live else None,
+        tag("p", None, f"Only the latest {len(shown)} are shown.") if pages > 1 and not links.is_live else None,
+        live=links.is_live,
+    )
+
+
+def _details(event: Mapping[str, Any], number: int) -> Iterator[Markup]:
+    """Yield the details of an event; long ones are folded."""
+    known = ((name, value) for name, value in event.items() if name not in ("time", "event") and value is not None)
+    for place, (name, value) in enumerate(known):
+        text, title = _text(value), f"{name.replace('_', ' ')}: "
+        if len(text) <= LONGEST_VALUE:
+            yield tag("span", {"class": "fact"}, title, text)
+        else:
+            content = tag("pre", None, text)
+            yield parts.folded(f"{title}{len(text)} characters", content, name=f"event-{number}-{place}")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json_text(value)

@@ -15,34 +15,38 @@ from leeward.watch import FarmShape
 from leeward.wording import count
 
 MOST_ROWS = 200
+LONGEST_TEXT = 200_000  # characters of the campaign file
+SHOWN = ("recipe", "effort", "time_budget_s", "work")  # by `optimiser_words`
 
 
 def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], versions: str = "") -> Markup:
-    """Return the settings of a campaign. versions: of the programs that made the results."""
+    """Return the settings of a campaign. versions: the program versions that computed the results."""
     if campaign is None:
         return section("settings", "Method and settings", tag("p", None, "The campaign is not known."))
-    farm, kind = next(iter(campaign.farms)), next(iter(campaign.types))
-    known = campaign.settings(farm, kind)
+    text = campaign.study_text()
+    if len(text) >= LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]}\n... ({len(text)} characters in total)"
     return section(
         "settings",
         "Method and settings",
-        facts(_common(campaign, known, versions)),
+        facts(_common(campaign, versions)),
         tag("h3", None, "Turbine types"),
         _types(campaign),
         [tag("p", None, remark) for remark in comparison_remarks(campaign)],
         tag("h3", None, "Farms"),
         _farms(campaign, shapes),
-        folded("campaign file", tag("pre", None, _frozen(campaign)), name="frozen"),
+        folded("campaign file", tag("pre", None, text), name="frozen"),
     )
 
 
-def _common(campaign: Campaign, known: Mapping[str, Any], versions: str) -> Iterator[tuple[Child, Child]]:
+def _common(campaign: Campaign, versions: str) -> Iterator[tuple[Child, Child]]:
+    known = campaign.settings(next(iter(campaign.farms)), next(iter(campaign.types)))
     yield "campaign", campaign.name
     yield "tasks", f"{len(campaign.farms)} farms × {len(campaign.types)} types × {len(campaign.seeds)} seeds"
     yield "coordinates", campaign.crs or "projected, in metres; no coordinate system given"
-    yield "wake model", _words(known["wake_model"])
+    yield "wake model", f"{known['wake_model']['name']}{_others(known['wake_model'], ['name'], ': ')}"
     yield "minimum spacing", _spacing(known["spacing"])
-    yield "optimiser", f"{optimiser_words(campaign)}{_rest(known['optimiser'])}"
+    yield "optimiser", f"{optimiser_words(campaign)}{_others(known['optimiser'], SHOWN, '; ')}"
     yield "wind", _site(known["site"])
     yield "neighbours", _neighbours(known["neighbours"])
     yield "method version", known["method_version"]
@@ -50,18 +54,10 @@ def _common(campaign: Campaign, known: Mapping[str, Any], versions: str) -> Iter
     yield "shown by", f"leeward {__version__}"
 
 
-def _words(settings: Mapping[str, Any]) -> str:
-    values = dict(settings)
-    name = values.pop("name", values.pop("recipe", None))
-    rest = ", ".join(f"{key.replace('_', ' ')} {_value(value)}" for key, value in values.items())
-    return rest if name is None else f"{name}: {rest}" if rest else str(name)
-
-
-def _rest(settings: Mapping[str, Any]) -> str:
-    """Return the settings of the optimiser other than recipe and effort."""
-    shown = ("recipe", "effort", "time_budget_s", "work")
-    rest = _words({name: value for name, value in settings.items() if name not in shown})
-    return f"; {rest}" if rest else ""
+def _others(settings: Mapping[str, Any], shown: Sequence[str], before: str) -> str:
+    """Return the settings that are not in `shown`, after the text `before`; "" if there are none."""
+    others = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in settings.items() if name not in shown]
+    return f"{before}{', '.join(others)}" if others else ""
 
 
 def _value(value: object) -> str:
@@ -74,7 +70,7 @@ def _spacing(settings: Mapping[str, float]) -> str:
 
 
 def _site(figures: Mapping[str, Any]) -> str:
-    """Return type, resolution and turbulence intensity of the wind, for comparison with other programs."""
+    """Return a description of the wind data: type, resolution and turbulence intensity."""
     kind, inner = next(((kind, inner) for kind, inner in figures.items() if isinstance(inner, Mapping)), ("", {}))
     counts = [len(inner.get(f"wind_{name}", ())) for name in ("directions_deg", "speeds_m_s", "direction_deg")]
     grid = f"{counts[0]} directions × {counts[1]} speeds" if counts[0] and counts[1] else ""
@@ -112,18 +108,10 @@ def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
     kinds, physics = list(campaign.types)[:20], campaign.physics
     rows: list[list[Child]] = []
     for farm, name in list(campaign.farms.items())[:MOST_ROWS]:
-        size = "–" if farm not in shapes else f"{_km2(shapes[farm]):.1f}"
+        polygons = [(outer, holes) for outer, *holes in shapes[farm].polygons] if farm in shapes else []
+        size = f"{shapely.MultiPolygon(polygons).area / 1e6:.1f}" if polygons else "–"
         powers = {kind: megawatts(physics.installed_mw(farm, kind)) for kind in kinds}
         counts = (f"{physics.n_turbines(farm, kind)} ({power} MW)" for kind, power in powers.items())
         rows.append([farm, name, size, megawatts(physics.capacity_wanted_mw(farm)), *counts])
     header = ["farm", "name", "km²", "target, MW", *(f"turbines of t{kind}" for kind in kinds)]
     return table(header, rows, right=range(2, len(header)), caption="farms")
-
-
-def _km2(shape: FarmShape) -> float:
-    return float(sum(shapely.Polygon(outer, holes).area for outer, *holes in shape.polygons)) / 1e6
-
-
-def _frozen(campaign: Campaign) -> str:
-    text = campaign.study_text()
-    return text if len(text) < 200_000 else f"{text[:200_000]}\n... ({len(text)} characters in total)"

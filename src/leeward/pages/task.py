@@ -1,44 +1,26 @@
 """Pages of one layout, and of two side by side."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from leeward.capacity import by_capacity_factor
-from leeward.charts.colours import loss_range
-from leeward.charts.series import is_curve, uncovered
-from leeward.pages.charts.curves import convergence
-from leeward.pages.charts.maps import layout_plan, loss_scale, near_neighbours
-from leeward.pages.charts.rose import rose_chart, rose_key
+from leeward.charts import is_curve, loss_range
+from leeward.pages.charts import convergence
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.parts import RINGS, facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
+from leeward.pages.maps import layout_plan
+from leeward.pages.parts import captioned, facts, megawatts, number, percent, section, shown, table, yes_or_no
 from leeward.store import Result
 from leeward.watch import LayoutView, history_of, phases_of
-from leeward.wind import WindRose
 from leeward.wording import duration, work_done
 
 UNEQUAL = "Installed power differs by more than 0.5 %: compare capacity factors, not AEPs."
 SHOWN = ("installed_mw", "wake_loss", "min_spacing_m", "seconds", "work", "phases", "aep_by_phase")
 
 
-def plan(
-    view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0, *, with_scale: bool = True
-) -> Markup:
-    """Return a map of the layout with its colour scale. losses: range of the colours; None for that of the layout."""
-    known = losses or loss_range([view.wake_loss])
-    picture = layout_plan(view, known, side)
-    is_coloured = known is not None and view.wake_loss is not None
-    caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
-    if len(near_neighbours(view)):
-        caption.append(tag("p", None, RINGS))
-    if view.remark:
-        caption.append(tag("p", None, f"No wake losses: {view.remark}."))
-    return figure_with(picture, *caption)
-
-
 def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
-    """Return a check box that shows or hides the spacing circles, without a script."""
+    """Return a check box that shows or hides the spacing circles; it needs no script."""
     if not view.spacing_m:
         return None
     box = tag("input", {"type": "checkbox", "class": "show-spacing"})
@@ -48,23 +30,24 @@ def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
 
 def result_facts(view: LayoutView) -> Markup:
     """Return the figures of a layout and its provenance."""
-    return facts(_facts(view.result, view))
+    return facts(_facts(view))
 
 
-def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
-    details = result.details
-    yield "AEP", tag("strong", None, f"{gwh(result.aep, 4)} GWh")
+def _facts(view: LayoutView) -> Iterator[tuple[Child, Child]]:
+    result, details = view.result, view.result.details
+    yield "AEP", tag("strong", None, f"{shown(result.aep, '{:.4f}')} GWh")
     yield "installed", f"{megawatts(view.installed_mw)} MW"
     yield "capacity factor", percent(view.capacity_factor)
-    yield "wake loss", percent(_number(details.get("wake_loss")))
-    yield "closest turbines", _spacing(result, view)
+    yield "wake loss", percent(number(details.get("wake_loss")))
+    closest = shown(number(details.get("min_spacing_m")), "{:.0f} m")
+    yield "closest turbines", f"{closest}; minimum: {view.spacing_m:.0f} m" if view.spacing_m else closest
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
     if view.farm:
         yield "farm", f"{result.key.farm_idx} {view.farm}"
         yield "turbine type", f"t{result.key.type_idx} {view.kind}"
     yield "stopped", f"{result.stop_reason or 'not known'}, after {result.steps} steps"
-    seconds = _number(details.get("seconds"))
-    if seconds is not None:
+    seconds = number(details.get("seconds"))
+    if not math.isnan(seconds):
         yield "took", f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
     work = details.get("work")
     if isinstance(work, int) and work:  # custom recipes do not count it
@@ -73,54 +56,38 @@ def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     yield "origin", result.origin
     for name, value in sorted(details.items()):
         if name not in SHOWN and not isinstance(value, np.ndarray):
-            yield name.replace("_", " "), _shown(value)
+            yield name.replace("_", " "), yes_or_no(value) if isinstance(value, bool) else value
     yield "fingerprint", tag("code", None, result.fingerprint or "none")
     yield "digest", tag("code", None, result.digest)
 
 
-def _shown(value: str | bool | int | float) -> str:
-    if isinstance(value, bool):
-        return yes_or_no(value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _spacing(result: Result, view: LayoutView) -> str:
-    closest = metres(_number(result.details.get("min_spacing_m")))
-    return f"{closest}; minimum: {metres(view.spacing_m)}" if view.spacing_m else closest
-
-
 def phases(result: Result) -> Markup | None:
-    """Return a chart of AEP by phase of the optimisation; None if it is not known."""
+    """Return a chart of AEP by phase of the optimisation; None if no AEP is recorded."""
     by_phase, history = phases_of(result), history_of(result)
     has_steps = is_curve(history)
     if not by_phase and not has_steps:
         return None
     steps = " Right: AEP over the steps, of the current layout, feasible or not; in the search, of the best so far."
     words = f"AEP after each phase.{steps if has_steps else ''}"
-    return figure_with(convergence(list(by_phase), list(by_phase.values()), history), words)
+    return captioned(convergence(by_phase, history), words)
 
 
-def rose(wind: WindRose) -> Markup:
-    """Return the wind rose with its key."""
-    words = " ".join(f"{part}." for part in ("Frequency by direction and wind speed", uncovered(wind)) if part)
-    return figure_with(rose_chart(wind), rose_key(wind), tag("p", None, words))
-
-
-def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
-    """Return a table with a row per turbine."""
+def coordinates(view: LayoutView) -> Markup:
+    """Return a table with the coordinates and the wake loss of each turbine."""
+    layout, losses = view.result.layout, view.wake_loss
     rows: list[list[Child]] = [
-        [number, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(float(losses[number]))]
-        for number, (x, y) in enumerate(result.layout.T.tolist())
+        [i, f"{x:.2f}", f"{y:.2f}", percent(None if losses is None else float(losses[i]))]
+        for i, (x, y) in enumerate(layout.T.tolist())
     ]
     header = ["turbine", "east, m", "north, m", "wake loss"]
     return table(header, rows, right=range(4), caption="coordinates of the turbines")
 
 
-def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> Markup:
-    """Return two layouts on one colour scale, and their differences."""
+def comparison(first: LayoutView, second: LayoutView) -> Markup:
+    """Return two layouts with a common colour scale, and a table of their differences."""
     losses = loss_range([first.wake_loss, second.wake_loss])
     keys = [str(view.result.key) for view in (first, second)]
-    plans = [plan(view, losses, side=420.0) for view in (first, second)]
+    plans = [layout_plan(view, losses, side=420.0) for view in (first, second)]
     sides = [tag("div", {"class": "side"}, tag("h3", None, key), drawn) for key, drawn in zip(keys, plans, strict=True)]
     rows = _compared(first, second)
     is_by_factor = by_capacity_factor([first.installed_mw, second.installed_mw])
@@ -131,43 +98,36 @@ def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> 
         spacing_switch(first),
         table(["", *keys, "difference"], rows, right=(1, 2, 3), caption="comparison of the two layouts"),
         tag("p", None, UNEQUAL) if is_by_factor else None,
-        live=live,
+        live=True,
     )
 
 
-def _number(value: object) -> float | None:
-    is_number = isinstance(value, float | int) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(float(value)) else None  # type: ignore[arg-type]
-
-
-def _figures(view: LayoutView) -> dict[str, float | None]:
-    """Return the figures to compare two layouts by."""
+def _figures(view: LayoutView) -> dict[str, float]:
+    """Return the figures to compare two layouts by; NaN if unknown."""
     result, details = view.result, view.result.details
     return {
-        "AEP, GWh": _number(result.aep),
-        "installed, MW": _number(view.installed_mw),
-        "capacity factor, %": _number(100.0 * view.capacity_factor),
-        "wake loss, %": None if (loss := _number(details.get("wake_loss"))) is None else 100.0 * loss,
-        "closest turbines, m": _number(details.get("min_spacing_m")),
-        "turbines": float(result.n_turbines),
-        "rotor, m": _number(result.diameter),
-        "steps": float(result.steps),
+        "AEP, GWh": result.aep,
+        "installed, MW": view.installed_mw,
+        "capacity factor, %": 100.0 * view.capacity_factor,
+        "wake loss, %": 100.0 * number(details.get("wake_loss")),
+        "closest turbines, m": number(details.get("min_spacing_m")),
+        "turbines": result.n_turbines,
+        "rotor, m": result.diameter,
+        "steps": result.steps,
     }
 
 
 def _compared(first: LayoutView, second: LayoutView) -> Iterator[list[Child]]:
     """Yield a row per figure: first layout, second layout, difference."""
     for (name, one), other in zip(_figures(first).items(), _figures(second).values(), strict=True):
-        if one is None or other is None:
-            yield [name, *("–" if value is None else f"{value:.3f}" for value in (one, other)), "–"]
-            continue
-        share = f" ({other / one - 1:+.3%})" if name.startswith("AEP") and one > 0 else ""
+        share = f" ({other / one - 1:+.3%})" if name.startswith("AEP") and one > 0 and other >= 0 else ""
         yield [name, _short(one), _short(other), f"{_short(other - one, '+')}{share}"]
     a, b = first.result.fingerprint, second.result.fingerprint
     yield ["settings", tag("code", None, a[:12]), tag("code", None, b[:12]), "the same" if a == b else "different"]
 
 
 def _short(value: float, sign: str = "") -> str:
-    if value == 0:
-        return "0"
+    """Return a number without decimals if it is whole; a dash if it is unknown."""
+    if not math.isfinite(value) or value == 0:
+        return "0" if value == 0 else "–"
     return f"{value:{sign}.0f}" if value == int(value) else f"{value:{sign}.3f}"

@@ -5,58 +5,45 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from leeward.capacity import capacity_factor, comparison_remark, yield_words
-from leeward.charts.series import AEP, CAPACITY_FACTOR, Array, Quantity
+from leeward.charts import AEP, CAPACITY_FACTOR, Array, Quantity
 from leeward.pages import parts
-from leeward.pages.charts.curves import rank_chart, strip_chart
-from leeward.pages.charts.maps import farm_map, neighbours_near
+from leeward.pages.charts import WIDTH, rank_chart, strip_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
+from leeward.pages.parts import Links
 from leeward.store import Key, Result
-from leeward.watch import STATES, FarmShape, Snapshot, TaskFilter, TaskSeen, TaskTable
+from leeward.watch import STATES, Snapshot, TaskFilter, TaskSeen, TaskTable
 
 PAGE = 50
-COLUMNS = (
-    ("key", "task"),
-    ("state", "state"),
-    ("aep", "AEP, GWh"),
-    ("installed_mw", "installed, MW"),
-    ("capacity_factor", "capacity factor"),
-    ("wake_loss", "wake loss"),
-    ("min_spacing_m", "closest"),
-    ("n_turbines", "turbines"),
-    ("seconds", "seconds"),
-)
+FIGURES = {
+    "aep": ("AEP, GWh", "{:.2f}"),
+    "installed_mw": ("installed, MW", "{:.6g}"),
+    "capacity_factor": ("capacity factor", "{:z.2%}"),
+    "wake_loss": ("wake loss", "{:z.2%}"),
+    "min_spacing_m": ("closest", "{:.0f} m"),
+    "n_turbines": ("turbines", "{}"),
+    "seconds": ("seconds", "{:.1f}"),
+}
+COLUMNS = {"key": "task", "state": "state", **{name: title for name, (title, _) in FIGURES.items()}}
 NUMBERS = range(2, len(COLUMNS))  # columns of numbers
 
 
-def task_list(
-    rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links, *, live: bool = False
-) -> Markup:
-    """Return one page of tasks, with links to sort by column. query: filter and order, as in the address."""
-    header = [_sort_link(name, title, query, links) for name, title in COLUMNS]
+def task_list(rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links) -> Markup:
+    """Return one page of tasks, with links that sort by column. query: filter and order, from the address."""
+    header = [_sort_link(name, title, query, links) for name, title in COLUMNS.items()]
     shown = f"{page * PAGE + 1 if rows else 0} to {page * PAGE + len(rows)} of {total}"
     return parts.section(
         "tasks",
         f"{total} tasks" if total != 1 else "1 task",
         parts.table(header, [task_row(row, links) for row in rows], right=NUMBERS, caption="tasks"),
         _pager(page, -(-total // PAGE), shown, query, links),
-        live=live,
+        live=links.is_live,
     )
 
 
 def task_row(row: TaskSeen, links: Links) -> list[Child]:
-    """Return the cells of a task."""
-    return [
-        parts.link(links.task(row.key), str(row.key)),
-        parts.state_mark(row.state),
-        parts.gwh(row.aep),
-        parts.megawatts(row.installed_mw),
-        parts.percent(row.capacity_factor),
-        parts.percent(row.wake_loss),
-        parts.metres(row.min_spacing_m),
-        "–" if row.n_turbines is None else row.n_turbines,
-        "–" if row.seconds is None else f"{row.seconds:.1f}",
-    ]
+    """Return the table row of a task."""
+    figures = [parts.shown(getattr(row, name), form) for name, (_, form) in FIGURES.items()]
+    return [parts.link(links.task(row.key), str(row.key)), parts.state_mark(row.state), *figures]
 
 
 def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
@@ -76,8 +63,8 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
     )
 
 
-def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *, live: bool = False) -> Markup | None:
-    """Return the distribution of AEP over the seeds of a farm and type, or of a farm by type; None if unknown."""
+def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -> Markup | None:
+    """Return the distribution of AEP over the seeds of a farm and type, or of all types of a farm; None if unknown."""
     if wanted.farm_idx is None:
         return None
     title = f"{wanted.farm_idx} {seen.farms.get(wanted.farm_idx, '')}".strip()
@@ -89,20 +76,18 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         best = parts.link(links.task(keys[0]), f"seed {keys[0].seed}")
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
         about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band spans the quartiles."
-        picture = parts.figure_with(rank_chart(keys, aeps, links.task), "Best: ", best, about)
-        return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=live)
-    of = quantity_of(seen, wanted.farm_idx)
+        picture = parts.captioned(rank_chart(keys, aeps, links), "Best: ", best, about)
+        return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=links.is_live)
     names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
-    columns = {name: best_first(tasks, wanted.farm_idx, kind, of) for kind, name in names.items()}
-    if not any(len(aeps) for _, aeps in columns.values()):
+    charts = farm_strips(tasks, wanted.farm_idx, names, seen, links)
+    if not charts:
         return None
+    of = quantity_of(seen, wanted.farm_idx)
     words = "By turbine type. Boxes span the quartiles, with a line at the median; the ringed dot is the best seed."
     words += f" {comparison_remark([title], 1)}" if of is CAPACITY_FACTOR else ""
-    pictures = [parts.figure_with(strip_chart(columns, links.task, of=of), words)]
-    if differ(columns):
-        closer = strip_chart(columns, links.task, relative=True, of=of)
-        pictures.append(parts.figure_with(closer, "The same as per cent above the median of each type."))
-    return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
+    captions = (words, "The same as per cent above the median of each type.")
+    pictures = [parts.captioned(*pair) for pair in zip(charts, captions, strict=False)]
+    return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=links.is_live)
 
 
 def quantity_of(seen: Snapshot, farm_idx: int) -> Quantity:
@@ -110,10 +95,20 @@ def quantity_of(seen: Snapshot, farm_idx: int) -> Quantity:
     return CAPACITY_FACTOR if farm_idx in seen.by_capacity_factor else AEP
 
 
-def differ(columns: Mapping[str, tuple[Sequence[Key], Array]]) -> bool:
-    """Return whether several columns have several seeds, so that a common scale would hide their spread."""
-    known = [aeps for _, aeps in columns.values() if len(aeps)]
-    return len(known) > 1 and any(len(aeps) > 1 for aeps in known) and all(np.median(aeps) > 0 for aeps in known)
+def farm_strips(
+    tasks: TaskTable, farm_idx: int, names: Mapping[int, str], seen: Snapshot, links: Links, width: float = WIDTH
+) -> list[Markup]:
+    """Return a chart of the seeds of a farm by turbine type, and one of per cent above the median if types differ.
+
+    names: of the types. width: pixels. The list is empty if there are no results.
+    """
+    of = quantity_of(seen, farm_idx)
+    columns = {name: best_first(tasks, farm_idx, kind, of) for kind, name in names.items()}
+    known = [values for _, values in columns.values() if len(values)]
+    charts = [strip_chart(columns, links, width, of=of)] if known else []
+    if len(known) > 1 and any(len(values) > 1 for values in known) and all(np.median(values) > 0 for values in known):
+        charts.append(strip_chart(columns, links, width, relative=True, of=of))  # a common scale hides the spread
+    return charts
 
 
 def best_first(tasks: TaskTable, farm_idx: int, type_idx: int, of: Quantity = AEP) -> tuple[list[Key], Array]:
@@ -124,26 +119,8 @@ def best_first(tasks: TaskTable, farm_idx: int, type_idx: int, of: Quantity = AE
     return [task.key for task in tasks.rows(rows[known])], values[known]
 
 
-def best_map(
-    shapes: Sequence[FarmShape],
-    best: Mapping[int, Result],
-    neighbours: Array,
-    words: str,
-    links: Links,
-    installed: Mapping[int, float] | None = None,
-) -> Markup:
-    """Return a map of the best layout of each farm, by farm_idx, with nearby neighbours, shape (2, neighbours).
-
-    words: the caption if there is any layout. installed: MW of these layouts, by farm_idx.
-    """
-    others = neighbours_near(shapes, neighbours)
-    shown = words if best else "The areas of the farms, to scale."
-    about = f"{shown} {parts.RINGS}" if len(others) else shown
-    return parts.figure_with(farm_map(shapes, best, links.task, others, installed or {}), about)
-
-
 def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: Snapshot, links: Links) -> Markup:
-    """Return a table of the best layout of each farm, and how types were compared. installed: MW, by farm."""
+    """Return a table of the best layout of each farm, with a remark if types differ. installed: MW, by farm."""
     if not best:
         return tag("p", None, "There are no layouts yet.")
     rows: list[list[Child]] = [
@@ -154,7 +131,7 @@ def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: 
             parts.gwh(result.aep),
             parts.megawatts(installed.get(farm)),
             parts.percent(capacity_factor(result.aep, installed.get(farm))),
-            parts.percent(loss if isinstance(loss := result.details.get("wake_loss"), float) else None),
+            parts.percent(parts.number(result.details.get("wake_loss"))),
             result.n_turbines,
         ]
         for farm, result in best.items()
@@ -165,7 +142,7 @@ def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: 
 
 
 def downloads(query: Mapping[str, str]) -> Markup:
-    """Return a link to the same tasks as CSV."""
+    """Return a link that downloads the same tasks as CSV."""
     wanted = {name: value for name, value in query.items() if name != "page"}
     address = (Links(is_live=True).tasks(wanted) or "").replace("/tasks?", "/tasks.csv?", 1)
     return tag("p", None, parts.link(address, "Download this table as CSV"))
@@ -179,7 +156,7 @@ def _choice(name: str, title: str, options: Mapping[str, str], query: Mapping[st
 
 
 def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) -> Markup:
-    """Return a column title with a sort link; the first click puts the best value on top."""
+    """Return a column title that links to the sorted table; the first click puts the best value on top."""
     now = query.get("sort") or "key"
     if name == now.removeprefix("-"):
         arrow, then = (" ↓", name) if now.startswith("-") else (" ↑", f"-{name}")

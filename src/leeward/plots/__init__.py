@@ -1,7 +1,7 @@
 """Figures of layouts and campaigns, with matplotlib: PNG, SVG or PDF.
 
-The functions `plot_...` draw plain data on a given Axes. Those that end in `_figure` return a whole figure, which
-`save_figure` writes. Importing this loads matplotlib but selects no backend and changes no setting.
+The functions `plot_...` draw plain data on a given Axes. The functions `..._figure` return a whole figure, which
+`save_figure` writes to a file. Importing this package loads matplotlib but selects no backend and changes no setting.
 """
 
 from leeward.plots.best import FarmLayout, best_layouts_figure, plot_best_layouts

@@ -2,30 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from leeward.capacity import by_capacity_factor, capacity_factor
-from leeward.charts.colours import colours_apart
-from leeward.charts.scales import SAME_SHARE, shortened
-from leeward.charts.series import Array, above_median
+from leeward.charts import SAME_SHARE, Array, above_median, colours_apart, shortened
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, LEGEND, SMALL, TINY, Look, dress, literal, new_figure, show_values
+from leeward.plots.style import FAINT, INK, LEGEND, SMALL, TEXT, TINY, Look, literal, new_figure, set_style, show_values
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-BOX_FROM = 5  # seeds: with fewer, a box adds nothing to the points
-GOLDEN = (5.0**0.5 - 1.0) / 2.0
+BOX_FROM = 5  # seeds: a box needs at least this many
+GOLDEN = (5.0**0.5 - 1.0) / 2.0  # multiples of it, modulo 1, are evenly spread
 LETTERS_PER_INCH = 14.0
 LEGEND_COLUMNS = 4
 LONGEST_NAME = 32  # characters: longer names would push the axes off the figure
-NAMED_BEST = 12  # with at most this many cells, the best seed is labelled
+NAMED_BEST = 12  # cells: up to this many, the best seed of each is labelled
 BY_FACTOR = "capacity factor, %\n(installed power of types\ndiffers by more than 0.5 %)"
-NAMED_WIDTH = 0.44  # inches: a narrower cell has no room for that label
+NAMED_WIDTH = 0.44  # inches of a cell that the label of its best seed needs
 
 
 @dataclass(frozen=True)
@@ -43,13 +38,13 @@ class AepCell:
 
 
 def plot_aep_distribution(
-    ax: "Axes", cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
+    ax: Axes, cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
 ) -> None:
-    """Plot a point per seed, a box if there are at least five, and mark the best seed, by farm and turbine type.
+    """Plot a point for each seed, by farm and turbine type; mark the best; add a box from five seeds on.
 
-    Boxes extend from quartile to quartile with a line at the median, whiskers to the minimum and maximum. relative:
-    plot per cent above the median of the cell, to compare seeds where farms differ much. With one farm the types are
-    on the axis; otherwise the farms are, with the types side by side in different colours.
+    Boxes show the quartiles and the median, whiskers the minimum and maximum. relative: plot per cent above the median
+    of each cell, to compare seeds of farms that differ much. One farm: the axis shows its types. Several farms: the
+    axis shows the farms, with their types side by side in different colours.
     """
     shown = [cell for cell in cells if cell.aep_gwh]
     if not shown:
@@ -68,18 +63,21 @@ def plot_aep_distribution(
         values = _values(cell, by_factor, relative)
         named = cell.best_seed if is_named else None
         _draw_cell(ax, values, middle, min(0.8 * step, 0.4), colours[cell.turbine], named)
-    _dress_groups(ax, [shortened(group, LONGEST_NAME) for group in groups])
+    _label_groups(ax, [shortened(group, LONGEST_NAME) for group in groups])
     measure = BY_FACTOR if by_factor else "AEP, GWh"
-    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, color=INK, fontsize=LABEL)
+    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, **TEXT)
     highest = max(max(cell.aep_gwh.values()) for cell in shown)
     show_values(ax, SAME_SHARE * (100.0 if relative or by_factor else highest))
     lines = _add_legend(ax, colours if len(farms) > 1 else {}) if legend else 0
     if title is not None:
-        ax.set_title(literal(title), color=INK, fontsize=LABEL, pad=6.0 + 1.9 * SMALL * lines)
+        ax.set_title(literal(title), pad=6.0 + 1.9 * SMALL * lines, **TEXT)
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
-    """Return the distribution, with one in GWh above it if there are several cells. A single farm is the title."""
+    """Return a figure of AEP over the seeds, with a second panel of deviations if there are several cells.
+
+    title: by default the name of the farm if there is only one.
+    """
     shown = [cell for cell in cells if cell.aep_gwh]
     farms = {cell.farm for cell in shown}
     if title is None and len(farms) == 1:
@@ -100,20 +98,20 @@ def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) 
 
 
 def _values(cell: AepCell, by_factor: bool, relative: bool) -> Array:
-    """Return AEP, capacity factor, or per cent above their median, of the seeds of a cell."""
+    """Return the values of the seeds of a cell: AEP or capacity factor, or their deviation from the median."""
     values = np.array(list(cell.aep_gwh.values()))
     values = values * (100.0 * capacity_factor(1.0, cell.installed_mw)) if by_factor else values
     return above_median(values) if relative else values
 
 
-def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: str, named: int | None) -> None:
+def _draw_cell(ax: Axes, values: Array, middle: float, width: float, colour: str, named: int | None) -> None:
     """Draw one cell. named: the seed to label the best value with."""
     if len(values) >= BOX_FROM:
         thin = {"color": colour, "linewidth": 0.7}
         parts: Look = {"boxprops": thin, "whiskerprops": thin, "capprops": thin}
         parts |= {"medianprops": {"color": INK, "linewidth": 0.9}, "whis": (0, 100), "showfliers": False}
         ax.boxplot([values], positions=[middle], widths=width, manage_ticks=False, zorder=2, **parts)
-    # points spread sideways only where they overlap, without randomness
+    # spread the points sideways, in a fixed pattern
     aside = ((np.arange(len(values)) * GOLDEN) % 1.0 - 0.5) * 0.7 * width * (len(values) > 1)
     small = 9.0 if len(values) <= 12 else 4.0
     ax.scatter(middle + aside, values, s=small, color=colour, alpha=0.65, linewidths=0, zorder=3)
@@ -125,32 +123,32 @@ def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: s
         ax.annotate(f"seed {named}", place, fontsize=TINY, color=INK, **above)
 
 
-def _dress_groups(ax: "Axes", names: Sequence[str]) -> None:
-    """Put the names of farms or types below the axis, rotated if they are long, with lines between them."""
+def _label_groups(ax: Axes, names: Sequence[str]) -> None:
+    """Write the names of farms or types below the axis, rotated if they are long; draw lines between the groups."""
     for line in range(1, len(names)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
     ax.set_xlim(-0.55, len(names) - 0.45)
     crowded = len(names) * (max(map(len, names)) + 2) > LETTERS_PER_INCH * _width(ax)
     look: Look = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
     ax.set_xticks(range(len(names)), [literal(name) for name in names], **look)
-    dress(ax, None)
+    set_style(ax, None)
     ax.tick_params(axis="x", length=0)
 
 
 def _is_by_factor(cells: Sequence[AepCell]) -> bool:
-    """Return whether to draw capacity factors: the installed power of a farm's types differs."""
+    """Return whether to draw capacity factors, because the installed power of a farm's types differs."""
     farms = {cell.farm for cell in cells}
     return all(cell.installed_mw is not None for cell in cells) and any(
         by_capacity_factor(cell.installed_mw for cell in cells if cell.farm == farm) for farm in farms
     )
 
 
-def _width(ax: "Axes") -> float:
+def _width(ax: Axes) -> float:
     """Return the approximate width of the axes in inches."""
     return float(ax.bbox.width / ax.figure.dpi)
 
 
-def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
+def _add_legend(ax: Axes, colours: Mapping[str, str]) -> int:
     """Add the legend above the axes and return its number of lines."""
     sign: Look = {"linestyle": "none", "marker": "o", "markersize": 4}
     names = ((literal(shortened(name, LONGEST_NAME)), colour) for name, colour in colours.items())

@@ -1,43 +1,38 @@
 """Flow maps: wind speeds between the turbines."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
-from leeward.charts.maps import Bounds, widened
-from leeward.charts.series import Array
+from leeward.charts import Array, Bounds
 from leeward.errors import InputError
+from leeward.layout import Area, LayoutProblem
 from leeward.plots import ground
 from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from leeward.layout import Area, LayoutProblem
-    from leeward.wind.flow import Flow
+from leeward.wind.flow import Flow
 
 AROUND = 0.08  # of the area's longer side: margin of the map
-POINTS = 800  # along the longer side; wakes are narrow
+POINTS = 800  # along the longer side: enough to show narrow wakes
 POINTS_OF_MEAN = 200  # the mean is smoother and takes a thousand times as long
 SMALLEST_SPAN = 0.01  # m/s: smaller differences are rounding errors
-RARELY = 0.005  # fraction of the map, just behind rotors, that may be slower than the colour scale
+SLOWEST_SHARE = 0.005  # fraction of the map, just behind rotors, that is slower than the colour scale
 
 
 def plot_flow(
-    ax: "Axes",
+    ax: Axes,
     at_x: npt.ArrayLike,
     at_y: npt.ArrayLike,
     speed_m_s: npt.ArrayLike,
     *,
     x: npt.ArrayLike = (),
     y: npt.ArrayLike = (),
-    area: "Area | None" = None,
+    area: Area | None = None,
     neighbours: ground.Positions | None = None,
     rotor_diameter_m: float | None = None,
     direction_deg: float | None = None,
@@ -46,11 +41,11 @@ def plot_flow(
 ) -> QuadMesh:
     """Draw wind speeds (m/s) on a grid, with the turbines at x, y; return the mesh, for a colour bar.
 
-    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`. direction_deg:
-    where the wind comes from; rotors are drawn across it, with an arrow along it. Without it turbines are circles.
-    rotor_diameter_m: rotors are to scale, with a minimum size. area: outline to draw. neighbours: x and y of existing
-    turbines, drawn in grey. speed_range: limits of the colour scale; by default all but the slowest 0.5 % of the map.
-    In .svg and .pdf files the map is a bitmap, the rest are lines and text.
+    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`. direction_deg: the
+    direction that the wind comes from; rotors are lines across it, and an arrow shows it. Without it, turbines are
+    circles. rotor_diameter_m: rotors are to scale, with a minimum size. area: its outline is drawn. neighbours: x and y
+    of existing turbines, drawn in grey. speed_range: limits of the colour scale; by default it covers all but the
+    slowest 0.5 % of the map. In .svg and .pdf files the map is a bitmap; the rest are lines and text.
     """
     grid_x, grid_y, speeds = (np.asarray(values, dtype=np.float64) for values in (at_x, at_y, speed_m_s))
     if grid_x.ndim != 2 or not grid_x.shape == grid_y.shape == speeds.shape:
@@ -59,36 +54,36 @@ def plot_flow(
             "shape (rows, columns)"
         )
     high = float(speeds.max())
-    low, high = speed_range or (min(float(np.quantile(speeds, RARELY)), high - SMALLEST_SPAN), high)
+    low, high = speed_range or (min(float(np.quantile(speeds, SLOWEST_SHARE)), high - SMALLEST_SPAN), high)
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )
     shown = _bounds(grid_x, grid_y)
     if area is not None:
         ground.draw_area(ax, area, facecolor="none", linewidth=0.8)
-    others = ground.near_neighbours(shown, neighbours)
+    near_x, near_y, _ = ground.near_neighbours(shown, neighbours)
     size = max(rotor_diameter_m or 0.0, 0.75 * ground.SMALLEST_DOT * ground.longer_side(shown))
-    legend = ground.GREY_ONES if len(others[0]) else ""
+    legend = ground.NEIGHBOUR_LEGEND if len(near_x) else ""
     if legend:
-        _draw_turbines(ax, *others, size, direction_deg, FAINT, FAINT)
+        _draw_turbines(ax, near_x, near_y, size, direction_deg, FAINT, FAINT)
     _draw_turbines(ax, *ground.pair((x, y), "the layout"), size, direction_deg, "white", "black")
     crs = None if area is None else area.crs
-    ground.dress_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
+    ground.finish_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
     if direction_deg is not None:
         _draw_wind(ax, direction_deg)
     return drawn
 
 
 def flow_grid(
-    area: "Area", points: int = POINTS, around: float = AROUND, neighbours: ground.Positions | None = None
+    area: Area, points: int = POINTS, around: float = AROUND, neighbours: ground.Positions | None = None
 ) -> tuple[Array, Array]:
-    """Return x and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
+    """Return x and y (m) of a square grid over an area with nearby neighbours; shape (rows, columns).
 
-    points: along the longer side. around: the margin, as a fraction of that side.
+    points: along the longer side. around: margin, as a fraction of that side.
     """
     if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
         raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
-    left, low, right, high = widened(area.bounds, *ground.near_neighbours(area.bounds, neighbours))
+    *_, (left, low, right, high) = ground.near_neighbours(area.bounds, neighbours)
     margin = around * max(right - left, high - low)
     width, height = right - left + 2 * margin, high - low + 2 * margin
     step = max(width, height) / (points - 1)
@@ -100,7 +95,7 @@ def flow_grid(
 
 
 def flow_figure(
-    problem: "LayoutProblem",
+    problem: LayoutProblem,
     x: npt.ArrayLike,
     y: npt.ArrayLike,
     *,
@@ -111,7 +106,7 @@ def flow_figure(
     threads: int = 1,
     name: str | None = None,
 ) -> Figure:
-    """Return the flow map of a layout for one wind, or, without direction and speed, the mean weighted by energy.
+    """Return the flow map of a layout for one wind; without direction and speed, the mean weighted by energy.
 
     See `leeward.wind.flow.Flow`. height_m: above ground (default: hub height). points: along the longer side
     (default: 800, for the mean 200). threads: number of threads.
@@ -148,7 +143,7 @@ def flow_figure(
 
 
 def _speeds(
-    flow: "Flow", x: Array, y: Array, direction_deg: float | None, speed_m_s: float | None, height_m: float | None
+    flow: Flow, x: Array, y: Array, direction_deg: float | None, speed_m_s: float | None, height_m: float | None
 ) -> tuple[Array, str]:
     """Return the wind speeds at x, y (m/s), and a description of the wind."""
     if direction_deg is None or speed_m_s is None:
@@ -163,7 +158,7 @@ def _bounds(x: Array, y: Array) -> Bounds:
 
 
 def _draw_turbines(
-    ax: "Axes", x: Array, y: Array, size: float, direction_deg: float | None, disc: str, rotor: str
+    ax: Axes, x: Array, y: Array, size: float, direction_deg: float | None, disc: str, rotor: str
 ) -> None:
     """Draw turbines as circles (colour: disc), or as rotors across the wind (colour: rotor)."""
     if direction_deg is None:
@@ -178,8 +173,8 @@ def _draw_turbines(
     ax.add_collection(LineCollection(list(lines), colors=rotor, linewidths=1.2, zorder=4.1))
 
 
-def _draw_wind(ax: "Axes", direction_deg: float) -> None:
-    """Draw an arrow along the wind, in the upper left corner."""
+def _draw_wind(ax: Axes, direction_deg: float) -> None:
+    """Draw an arrow in the direction of the wind, in the upper left corner."""
     angle = math.radians(direction_deg)
     along, up = -11.0 * math.sin(angle), -11.0 * math.cos(angle)
     arrow = ground.draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")

@@ -1,12 +1,13 @@
-"""Maps: an area, circles to scale, axes in kilometres, a north arrow, and figures sized to fit."""
+"""Parts of maps: areas, circles to scale, axes in kilometres, north arrow; and figures that fit the map."""
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import shapely
+from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, PathPatch
@@ -14,32 +15,27 @@ from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
-from leeward.charts.maps import Bounds, near
-from leeward.charts.series import Array
+from leeward.charts import Array, Bounds, near
 from leeward.errors import InputError
-from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, headline
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from leeward.layout import Area
-    from leeward.wind import WindFarm
+from leeward.layout import Area
+from leeward.plots.style import EVEN, FAINT, INK, SEA, SHORE, SMALL, TEXT, Look, arrange, literal, set_style, wrap_text
+from leeward.wind import WindFarm
 
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
 MOST_TICKS = 6
-GREY_ONES = "grey: existing turbines"
+NEIGHBOUR_LEGEND = "grey: existing turbines"
 SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn this large
 LONGEST = 8.0  # inches of a map
 NARROWEST = 2.8  # inches of a figure: its text needs this much
-ROUNDS = 6  # of arranging and resizing; two or three are enough
-SAME = 0.005  # inches
+ROUNDS = 6  # at most this many rounds of arranging and resizing; two or three are usually enough
+SAME = 0.005  # inches: smaller differences in size do not matter
 SIDE = 5.0  # inches of a square map
 WIDE = 2.2  # width over height: a wider map is too low for a colour bar beside it
 
 
 class _Ticks(MaxNLocator):
-    """A locator that sets as many ticks as fit, because maps may be narrow."""
+    """A tick locator for narrow axes too: it sets only as many ticks as fit."""
 
     def __call__(self) -> Any:
         if self.axis is not None:
@@ -47,21 +43,21 @@ class _Ticks(MaxNLocator):
         return super().__call__()
 
 
-def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: float = 1.2, zorder: float = 1.0) -> None:
-    """Draw all regions and holes as one patch."""
+def draw_area(ax: Axes, area: Area, *, facecolor: str = SEA, linewidth: float = 1.2) -> None:
+    """Draw all regions of an area with their holes, as one patch."""
     rings = []
     for polygon in shapely.get_parts(area.to_shapely()):
         # inner rings run in the opposite direction, which leaves holes blank
         oriented = shapely.geometry.polygon.orient(polygon)
         rings += [Outline(np.asarray(r.coords), closed=True) for r in (oriented.exterior, *oriented.interiors)]
     outline = Outline.make_compound_path(*rings)
-    ax.add_patch(PathPatch(outline, facecolor=facecolor, edgecolor=SHORE, linewidth=linewidth, zorder=zorder))
+    ax.add_patch(PathPatch(outline, facecolor=facecolor, edgecolor=SHORE, linewidth=linewidth))
 
 
 def circles(
-    ax: "Axes", x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
+    ax: Axes, x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
 ) -> EllipseCollection:
-    """Draw circles to scale. face, edge: colours."""
+    """Draw circles to scale and return them. diameter: m. face, edge: colours."""
     each = np.full(len(x), diameter)
     at: Look = {"offsets": np.column_stack([x, y]), "offset_transform": ax.transData, "units": "xy"}
     look: Look = {"facecolors": face, "edgecolors": edge, "linewidths": linewidth, "zorder": zorder}
@@ -77,38 +73,32 @@ def colour_by_loss(drawn: EllipseCollection, loss: Array, span: tuple[float, flo
     drawn.set_clim(*(100.0 * end for end in span or (0.0, 1.0)))
 
 
-def dress_map(
-    ax: "Axes",
+def finish_map(
+    ax: Axes,
     bounds: Bounds,
-    land: shapely.Geometry | None,
+    areas: shapely.Geometry | None,
     *,
     margin: float,
     crs: str | None,
     legend: str,
     title: str | None,
 ) -> None:
-    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow clear of `land`.
+    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow away from `areas`.
 
-    bounds: left, low, right, high of the map without its margin, m. legend: a line below the axis.
+    bounds: of the map without its margin. margin: m. legend: text below the horizontal axis.
     """
     left, low, right, high = bounds
     ax.set_xlim(left - margin, right + margin)
     ax.set_ylim(low - margin, high + margin)
     ax.set_aspect("equal")
     system = f" ({crs})" if crs else ""
-    ax.set_xlabel("\n".join(filter(None, (f"east, km{system}", legend))), color=INK, fontsize=LABEL)
-    ax.set_ylabel("north, km", color=INK, fontsize=LABEL)  # short: wide maps are low
+    ax.set_xlabel("\n".join(filter(None, (f"east, km{system}", legend))), **TEXT)
+    ax.set_ylabel("north, km", **TEXT)  # short: wide maps are low
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(_Ticks(steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda metres, _: f"{metres / 1000.0:.10g}")
-    dress(ax, title)
-    _point_north(ax, shown_bounds(ax), land)
-
-
-def shown_bounds(ax: "Axes") -> Bounds:
-    """Return left, low, right, high of a map, m."""
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    return left, low, right, high
+    set_style(ax, title)
+    _draw_north_arrow(ax, ax.viewLim.extents, areas)
 
 
 def longer_side(bounds: Bounds) -> float:
@@ -118,43 +108,42 @@ def longer_side(bounds: Bounds) -> float:
 
 
 def pair(positions: Positions, what: str) -> tuple[Array, Array]:
-    """Return x and y of turbines as two arrays of the same length."""
+    """Return x and y as two arrays of the same length, or raise InputError. what: their name in the message."""
     x, y = (np.asarray(c, dtype=np.float64) for c in positions)
     if x.ndim != 1 or x.shape != y.shape:
         raise InputError(f"{what} has x and y of shapes {x.shape} and {y.shape}; expected the same number of each")
     return x, y
 
 
-def near_neighbours(bounds: Bounds, neighbours: Positions | None) -> tuple[Array, Array]:
-    """Return x and y of the neighbours that a map of the bounds shows."""
-    return near(bounds, *pair(((), ()) if neighbours is None else neighbours, "neighbours"))
+def near_neighbours(bounds: Bounds, neighbours: Positions | None) -> tuple[Array, Array, Bounds]:
+    """Return x and y of the neighbours that a map of the bounds shows, and the bounds extended to contain them."""
+    x, y = near(bounds, *pair(((), ()) if neighbours is None else neighbours, "neighbours"))
+    left, low, right, high = shapely.total_bounds([shapely.box(*bounds), *shapely.points(x, y)]).tolist()
+    return x, y, (left, low, right, high)
 
 
-def draw_neighbours(ax: "Axes", x: Array, y: Array, size: float) -> str:
-    """Draw grey circles and return the line of the legend."""
+def draw_neighbours(ax: Axes, bounds: Bounds, neighbours: Positions | None, size: float) -> tuple[str, Bounds]:
+    """Draw nearby neighbours as grey circles; return the line of the legend, and the bounds that contain them."""
+    x, y, shown = near_neighbours(bounds, neighbours)
     if not len(x):
-        return ""
+        return "", shown
     circles(ax, x, y, size, face=FAINT, edge=SHORE, linewidth=0.5)
-    return GREY_ONES
+    return NEIGHBOUR_LEGEND, shown
 
 
-def neighbours_of(farm: "WindFarm") -> Positions | None:
+def neighbours_of(farm: WindFarm) -> Positions | None:
     """Return x and y of the neighbours; None if there are none."""
     return None if farm.neighbours is None else (farm.neighbours.x, farm.neighbours.y)
 
 
-def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> None:
-    """Draw a north arrow in the corner farthest from the land, or beside the map if the land fills all corners."""
+def _draw_north_arrow(ax: Axes, bounds: Bounds, areas: shapely.Geometry | None) -> None:
+    """Draw a north arrow in the corner farthest from the areas, or beside the map if no corner is free."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
-    room = 0.1 * longer_side(bounds)  # about the size of the arrow
-    away = dict.fromkeys(corners, 0.0)
-    if land is not None:
-        away = {c: float(shapely.distance(land, shapely.Point(corners[c]))) for c in corners}
-    across, up = max(away, key=lambda c: away[c])
-    is_free = away[across, up] > room
-    if not is_free:
-        across, up = 1, 1
+    away = {c: 0.0 if areas is None else areas.distance(shapely.Point(at)) for c, at in corners.items()}
+    farthest = max(away, key=lambda corner: away[corner])
+    is_free = away[farthest] > 0.1 * longer_side(bounds)  # about the size of the arrow
+    across, up = farthest if is_free else (1, 1)
     middle = 10 if not is_free else -8 if across else 8
     foot = -32 if up else 8
     arrow = draw_arrow(ax, (across, up), (middle, foot + 10), (middle, foot + 26), INK)
@@ -164,9 +153,9 @@ def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> N
 
 
 def draw_arrow(
-    ax: "Axes", corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
+    ax: Axes, corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
 ) -> FancyArrowPatch:
-    """Draw an arrow of fixed size, whose ends are given in points from a corner of the axes."""
+    """Draw an arrow of fixed size. tail, head: points (1/72 inch) from a corner of the axes."""
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(*corner, BboxTransformTo(ax.bbox))
     look: Look = {"arrowstyle": "-|>", "mutation_scale": 9, "color": colour, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
     arrow = FancyArrowPatch(tail, head, **look)
@@ -195,7 +184,7 @@ def bar_side(bounds: Bounds) -> Literal["bottom", "right"]:
 
 def fit(
     figure: Figure,
-    axes: Sequence["Axes"],
+    axes: Sequence[Axes],
     size: tuple[float, float],
     *,
     across: int = 1,
@@ -208,15 +197,16 @@ def fit(
     figure, inches.
     """
     for ax in axes:
-        ax.set_aspect("auto")  # else text would lie beside the map until the shape is right
+        ax.set_aspect("auto")  # an equal aspect would shift the map away from its text until the size is right
     words = [(ax, text, text.get_text()) for ax in axes for text in (ax.title, ax.xaxis.label)]
     rows = [axes[start : start + across] for start in range(0, len(axes), across)]
     arrange(figure)
     for _ in range(ROUNDS):
         if name:
-            headline(figure, name)
-        for ax, text, whole in words:  # wrap lines within the figure and before the next map
-            fold(text, whole, _room(ax, next(row for row in rows if ax in row)))
+            headline = figure.suptitle(" ", color=INK, fontsize=SMALL + 2, fontweight="bold")
+            wrap_text(headline, literal(name), figure.get_figwidth() - 0.1)
+        for ax, text, whole in words:
+            wrap_text(text, whole, _text_width(ax, next(row for row in rows if ax in row)))
         arrange(figure)
         width, height = figure.get_size_inches()
         slot = axes[0].get_position(original=True)
@@ -227,13 +217,13 @@ def fit(
         figure.set_size_inches(*wanted)
     else:
         arrange(figure)
-    figure.set_layout_engine("none")  # with a fixed aspect it would move the maps at each drawing
+    figure.set_layout_engine("none")  # the engine would move maps of equal aspect each time they are drawn
     for ax in axes:
         ax.set_aspect("equal", anchor="C")
 
 
-def _room(ax: "Axes", row: Sequence["Axes"]) -> float:
-    """Return the room for text centred on a map, inches: to the edge or halfway to the next map."""
+def _text_width(ax: Axes, row: Sequence[Axes]) -> float:
+    """Return the width (inches) for text centred on a map, up to the figure's edge or halfway to the next map."""
     middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
     ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]
     middle = 0.5 * (ax.get_position().x0 + ax.get_position().x1)

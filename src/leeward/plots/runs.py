@@ -1,33 +1,29 @@
 """Read the data of figures from a run directory or a file of results."""
 
+import itertools
 import math
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import Campaign, open_layouts
 from leeward.campaign.remarks import installed_of, is_by_capacity_factor
 from leeward.capacity import by_capacity_factor, merit, yield_words
-from leeward.charts.scales import shortened
+from leeward.charts import shortened
 from leeward.errors import BadSourceError, InputError
+from leeward.layout import LayoutProblem
 from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
-from leeward.store import Key
+from leeward.store import Key, Result
 from leeward.watch import find_result, find_results, history_of, layout_view, phases_of, result_lines, run_of, snapshot
-
-if TYPE_CHECKING:
-    from leeward.campaign import Campaign
-    from leeward.layout import LayoutProblem
-    from leeward.store import Result
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A selection of farms and turbine types, by farm_idx and type_idx; empty selects all."""
+    """A selection of farms and turbine types by their indices. An empty collection selects all."""
 
     farms: Collection[int] = ()
     types: Collection[int] = ()
@@ -44,7 +40,16 @@ class Choice:
 
 def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
     """Return the known AEPs (GWh) of the selected results, sorted by key; raise BadSourceError if there are none."""
-    found = _aeps_at(path)
+    if path.is_dir() and run_of(path) is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about other, damaged results
+            layouts = open_layouts(path)
+        with layouts:
+            found = {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
+    else:
+        found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
+        if not found:
+            snapshot(path)  # raises if the file is damaged
     aeps = {key: aep for key, aep in found.items() if aep is not None and key in choice}
     if not aeps:
         chosen = sum(key in choice for key in found)
@@ -54,21 +59,7 @@ def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
     return aeps
 
 
-def _aeps_at(path: Path) -> dict[Key, float | None]:
-    """Return the AEP of all results, None if unknown; raise if a file is damaged and has no readable result."""
-    if path.is_dir() and run_of(path) is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about other, damaged results
-            layouts = open_layouts(path)
-        with layouts:
-            return {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
-    found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
-    if not found:
-        snapshot(path)  # raises if anything is wrong with the file
-    return found
-
-
-def best_key(aeps: Mapping[Key, float], campaign: "Campaign | None" = None) -> tuple[Key, bool]:
+def best_key(aeps: Mapping[Key, float], campaign: Campaign | None = None) -> tuple[Key, bool]:
     """Return the key of the best result, the first among equals, and whether it is the best by capacity factor.
 
     Capacity factors are compared if installed power differs by more than 0.5 %, else AEPs.
@@ -77,51 +68,47 @@ def best_key(aeps: Mapping[Key, float], campaign: "Campaign | None" = None) -> t
     return _highest(aeps, campaign, factor), factor
 
 
-def _highest(aeps: Mapping[Key, float], campaign: "Campaign | None", factor: bool) -> Key:
+def _highest(aeps: Mapping[Key, float], campaign: Campaign | None, factor: bool) -> Key:
     return max(aeps, key=lambda key: merit(aeps[key], _planned_mw(campaign, *key[:2]), factor))
 
 
-def _planned_mw(campaign: "Campaign | None", farm: int, kind: int) -> float | None:
+def _planned_mw(campaign: Campaign | None, farm: int, kind: int) -> float | None:
     is_known = campaign is not None and farm in campaign.farms and kind in campaign.types
     return campaign.physics.installed_mw(farm, kind) if campaign is not None and is_known else None
 
 
-def layout_problem(campaign: "Campaign", key: Key) -> "LayoutProblem":
-    """Return the area and wind farm of a result as a problem."""
+def layout_problem(campaign: Campaign, key: Key) -> LayoutProblem:
+    """Return the layout problem of a result, or raise InputError if the campaign does not contain it."""
     if key not in campaign:
         raise InputError(f"{key} is not a task of the campaign {campaign.name}, so its area is not known")
     return campaign.problem(key.farm_idx, key.type_idx)
 
 
-def title_of(campaign: "Campaign", key: Key) -> str:
+def title_of(campaign: Campaign, key: Key) -> str:
     """Return the headline of a figure of one result."""
     return f"{campaign.farms[key.farm_idx]}, {campaign.types[key.type_idx]}, seed {key.seed}"
 
 
-def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[FarmLayout]:
+def best_of_each_farm(path: Path, campaign: Campaign, choice: Choice) -> list[FarmLayout]:
     """Return the best layout of each farm that has one; see `best_key`."""
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
-        raise BadSourceError(f"{path}: none of its results belongs to the campaign {campaign.name}")
-    by_farm: dict[int, dict[Key, float]] = {}
-    for key in sorted(aeps):
-        by_farm.setdefault(key.farm_idx, {})[key] = aeps[key]
-    factors = {farm: is_by_capacity_factor(campaign, farm) for farm in by_farm}
-    best = [_highest(known, campaign, factors[farm]) for farm, known in by_farm.items()]
-    several = {farm for farm, known in by_farm.items() if len({key.type_idx for key in known}) > 1}
-    return [
-        _farm_layout(campaign, result, factors[result.key.farm_idx] and result.key.farm_idx in several)
-        for result in _results(path, best)
-    ]
+        raise BadSourceError(f"{path}: no result belongs to the campaign {campaign.name}; check the campaign file")
+    best: dict[Key, bool] = {}
+    for farm, keys in itertools.groupby(sorted(aeps), key=lambda key: key.farm_idx):
+        known = {key: aeps[key] for key in keys}
+        is_by_factor = is_by_capacity_factor(campaign, farm)
+        best[_highest(known, campaign, is_by_factor)] = is_by_factor and len({key.type_idx for key in known}) > 1
+    return [_farm_layout(campaign, result, best[result.key]) for result in _results(path, list(best))]
 
 
-def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
-    """Return all of these results, or raise an error that names the missing or damaged one."""
+def _results(path: Path, keys: Sequence[Key]) -> list[Result]:
+    """Return these results, or raise an error that names a missing or damaged one."""
     seen = find_results(path, keys)
     return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
 
 
-def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> FarmLayout:
+def _farm_layout(campaign: Campaign, result: Result, is_by_factor: bool) -> FarmLayout:
     key = result.key
     view = layout_view(campaign, result)
     return FarmLayout(
@@ -138,8 +125,8 @@ def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> 
     )
 
 
-def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[AepCell]:
-    """Return AEP over the seeds for each farm and type, named by the campaign, else by number."""
+def aep_cells(path: Path, campaign: Campaign | None, choice: Choice) -> list[AepCell]:
+    """Return AEP by seed for each farm and type. Without a campaign, farms and types have numbers instead of names."""
     farms = {} if campaign is None else _unambiguous(campaign.farms)
     types = {} if campaign is None else _unambiguous(campaign.types)
     cells: dict[tuple[int, int], dict[int, float]] = {}
@@ -168,8 +155,8 @@ def _unambiguous(names: Mapping[int, str]) -> dict[int, str]:
     return {number: name if times[name] == 1 else f"{name} ({number})" for number, name in names.items()}
 
 
-def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
-    """Return the convergence of these results. campaign: source of installed power that results do not state."""
+def convergences(path: Path, keys: Sequence[Key], campaign: Campaign | None = None) -> list[Convergence]:
+    """Return the convergence of these results. campaign: gives installed power that results do not contain."""
     found = []
     for result in _results(path, keys):
         by_phase = phases_of(result)

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,36 +11,33 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
-from leeward.charts.colours import loss_range
+from leeward.charts import loss_range
+from leeward.deprecation import warn_renamed
 from leeward.errors import LeewardError
+from leeward.events import OnEvent
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.audit import audit_trail
-from leeward.pages.charts.curves import strip_chart
-from leeward.pages.charts.maps import loss_scale
+from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
+from leeward.pages.maps import farm_map, layout_plan, loss_scale
+from leeward.pages.parts import Links, facts, folded, gwh, megawatts, percent, section, table, to_copy
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
-    Figures,
     LayoutView,
-    Observation,
     Snapshot,
     TaskFilter,
     TaskTable,
     audit_events,
     best_of_all,
-    best_of_cells,
     best_of_farms,
-    farm_shape,
+    farm_shapes,
     find_result,
     find_results,
     layout_view,
+    neighbours_of,
     observe,
-    standing_of,
 )
-from leeward.wind import WindRose, wind_rose
+from leeward.wind import wind_rose
 from leeward.wording import command, count, run_command
 
 CHART = 380.0  # width, pixels
@@ -52,36 +48,51 @@ MOST_MISSING = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class _Content:
     """The data of a report.
 
     views: the layouts to draw, by key, of each farm and type, or of each farm if these are too many. best: by farm.
     unread: error messages of layouts that cannot be drawn.
     """
 
-    seen: Observation
+    seen: Snapshot
+    campaign: Campaign | None
     tasks: TaskTable
     shapes: Mapping[int, FarmShape]
     views: Mapping[Key, LayoutView]
     is_of_types: bool
     best: Mapping[int, Result]
-    rose: WindRose | None
-    audit: Sequence[dict[str, Any]]
     unread: Sequence[str]
 
     @property
     def installed(self) -> dict[int, float]:
         """Return the installed power (MW) of the best layouts, by farm."""
-        return {farm: installed_of(self.seen.campaign, result) for farm, result in self.best.items()}
+        return {farm: installed_of(self.campaign, result) for farm, result in self.best.items()}
 
 
-def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[str], None] = lambda _: None) -> str:
+def report_html(
+    path: Path,
+    campaign: Campaign | None = None,
+    on_event: OnEvent | None = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> str:
     """Return the report of a run directory or a file of results as HTML.
 
-    campaign: replaces the campaign found with the results. tell: called with a message at each stage.
+    campaign: replaces the campaign found with the results. on_event: called at each stage with an event, a dict whose
+    key "event" is its kind, and whose key "text" describes the stage. tell: the old name; called with the text alone.
     """
-    found = gather(path, campaign, tell)
-    seen = found.seen.snapshot
+    if tell is not None:
+        warn_renamed("tell=", "on_event=")
+
+    def emit(kind: str, text: str) -> None:
+        if on_event is not None:
+            on_event({"event": kind, "text": text})
+        if tell is not None:
+            tell(text)
+
+    found = _read(path, campaign, emit)
+    seen = found.seen
     links = Links(is_live=False, keys=frozenset(found.views))
     parts = [
         ("summary", "Summary", _summary(found, links)),
@@ -92,7 +103,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
         ("settings", "Method", _method(found)),
         ("figures", "Tables", _tables(found, links)),
         ("missing", "Missing", _missing(found, links)),
-        ("audit", "Audit", audit_trail(found.audit, 0, links)),
+        ("audit", "Audit", overview.audit_trail(audit_events(path), 0, links)),
         ("loading", "Loading", _loading(seen)),
     ]
     name = seen.campaign or Path(seen.output).name
@@ -100,45 +111,34 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
     return frame.report_page(f"{name}: report", [content for _, _, content in parts], contents)
 
 
-def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -> Gathered:
-    """Return the data of a report."""
-    seen = observe(path, campaign=campaign)
-    figures = Figures(path)
-    figures.refresh()
-    table = TaskTable(seen, figures)
-    known = seen.campaign
-    shapes = {} if known is None else {farm: farm_shape(known, farm) for farm in known.farms}
-    cells = [key for _, key in best_of_cells(seen.snapshot.cells).values()]
-    farms = best_of_farms(seen.snapshot.cells)
+def _read(path: Path, campaign: Campaign | None, emit: Callable[[str, str], None]) -> _Content:
+    observation = observe(path, campaign=campaign)
+    seen, campaign = observation.snapshot, observation.campaign
+    cells = [Key.parse(cell.best_key) for cell in seen.cells if cell.best_key is not None]
+    farms = best_of_farms(seen.cells)
     is_of_types = len(cells) <= MOST_DRAWN
     wanted = cells if is_of_types else list(farms.values())[:MOST_DRAWN]
-    tell(f"reading {count(len(wanted), 'layout')}")
-    results, unread = _read(path, wanted)
-    tell("computing their wake losses")
-    views = {key: layout_view(known, result) for key, result in results.items()}
-    best = {farm: results[key] for farm, key in farms.items() if key in results}
-    rose = None if known is None else wind_rose(known.physics.site)
-    return Gathered(seen, table, shapes, views, is_of_types, best, rose, audit_events(path), unread)
-
-
-def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]]:
-    """Return results in the order of the keys, and the error messages of those that cannot be read."""
-    seen = find_results(path, keys)
-    problems = []
-    for key in keys:
-        if key not in seen:
+    emit("reading", f"reading {count(len(wanted), 'layout')}")
+    found = find_results(path, wanted)
+    unread = []
+    for key in wanted:
+        if key not in found:
             try:
-                seen[key] = find_result(path, key)
+                found[key] = find_result(path, key)
             except LeewardError as error:
-                problems.append(str(error))
-    return {key: seen[key].result for key in keys if key in seen}, problems
+                unread.append(str(error))
+    results = {key: found[key].result for key in wanted if key in found}
+    emit("simulating", "computing their wake losses")
+    views = {key: layout_view(campaign, result) for key, result in results.items()}
+    best = {farm: results[key] for farm, key in farms.items() if key in results}
+    return _Content(seen, campaign, TaskTable(observation), farm_shapes(campaign), views, is_of_types, best, unread)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _summary(found: Gathered, links: Links) -> Markup:
-    seen = found.seen.snapshot
+def _summary(found: _Content, links: Links) -> Markup:
+    seen = found.seen
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seen.time))
     return tag(
         "div",
@@ -151,13 +151,13 @@ def _summary(found: Gathered, links: Links) -> Markup:
     )
 
 
-def _map(found: Gathered, links: Links) -> Markup | None:
+def _map(found: _Content, links: Links) -> Markup | None:
     if not found.shapes:
         return None
     is_all = len(found.shapes) <= MOST_DRAWN
     shown = [shape for farm, shape in found.shapes.items() if is_all or farm in found.best]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links, found.installed)
+    picture = farm_map(shown, found.best, neighbours_of(found.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
 
 
@@ -165,17 +165,15 @@ def _first_of(shown: int, there: int) -> str:
     return "" if shown >= there else f", the first {shown} of {there}"
 
 
-def _spread(found: Gathered, links: Links) -> Markup | None:
-    seen = found.seen.snapshot
+def _spread(found: _Content, links: Links) -> Markup | None:
+    seen = found.seen
     charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
-        of = tasks.quantity_of(seen, farm)
-        columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind, of) for kind in seen.types}
-        if any(len(aeps) for _, aeps in columns.values()):
+        strips = tasks.farm_strips(found.tasks, farm, {kind: f"t{kind}" for kind in seen.types}, seen, links, CHART)
+        if strips:
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
-            closer = strip_chart(columns, links.task, CHART, relative=True, of=of) if tasks.differ(columns) else None
-            has_closer |= closer is not None
-            charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART, of=of), closer))
+            has_closer |= len(strips) > 1
+            charts.append(tag("div", None, head, *strips))
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
@@ -186,14 +184,14 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
 
-def _layouts(found: Gathered) -> Markup | None:
+def _layouts(found: _Content) -> Markup | None:
     """Return a section with every layout that was read, on one colour scale."""
     left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
     if not found.views:
         return section("layouts", "Layouts", *left_out) if left_out else None
     losses = loss_range(view.wake_loss for view in found.views.values())
     shown = [_layout(view, losses) for view in found.views.values()]
-    there = len(best_of_farms(found.seen.snapshot.cells))
+    there = len(best_of_farms(found.seen.cells))
     what = "The best layout of each farm and turbine type" if found.is_of_types else "The best layout of each farm"
     what += "" if found.is_of_types else _first_of(min(there, MOST_DRAWN), there)
     first = next(iter(found.views.values()))
@@ -220,36 +218,31 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     ]
     head = tag("h3", None, f"{result.key} {view.farm}".strip())
     phases = task.phases(result)
-    plan = task.plan(view, losses, side=330.0, with_scale=False)
+    plan = layout_plan(view, losses, side=330.0, with_scale=False)
     rise = None if phases is None else folded("AEP by phase", phases)
     return tag("article", {"id": str(result.key)}, head, plan, facts(lines), rise)
 
 
-def _method(found: Gathered) -> Markup:
+def _method(found: _Content) -> Markup:
     versions = sorted({str(view.result.details.get("versions", "")) for view in found.views.values()} - {""})
-    about = settings.settings(found.seen.campaign, found.shapes, "; ".join(versions))
-    wind = None if found.rose is None else section("wind", "Wind", task.rose(found.rose))
-    return tag("div", None, about, _fingerprints(found), wind)
-
-
-def _fingerprints(found: Gathered) -> Markup | None:
-    """Return the fingerprints of every farm and type that is drawn; None if there are none."""
+    about = settings.settings(found.campaign, found.shapes, "; ".join(versions))
     prints = sorted({(key.farm_idx, key.type_idx, view.result.fingerprint) for key, view in found.views.items()})
-    if not prints:
-        return None
     rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
-    return folded("fingerprints", table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints"))
+    listed = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
+    campaign = found.campaign
+    wind = None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
+    return tag("div", None, about, folded("fingerprints", listed) if rows else None, wind)
 
 
-def _tables(found: Gathered, links: Links) -> Markup:
-    seen = found.seen.snapshot
+def _tables(found: _Content, links: Links) -> Markup:
+    seen = found.seen
     rows = [_cell_row(found, cell.farm_idx, cell.type_idx) for cell in seen.cells[:MOST_TASKS]]
     energies = [f"{what}, GWh" for what in ("best", "median", "worst", "standard deviation")]
     header = ["farm", "turbine type", "done", *energies, "installed, MW", "capacity factor of the best"]
     every = found.tasks.chosen(TaskFilter())
     listed: Child
     if len(every) <= MOST_TASKS:
-        names = [title for _, title in tasks.COLUMNS]
+        names = list(tasks.COLUMNS.values())
         lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
         inner = table(names, lines, right=tasks.NUMBERS, caption="all tasks")
         listed = folded(f"all {count(len(every), 'task')}", inner)
@@ -262,8 +255,8 @@ def _tables(found: Gathered, links: Links) -> Markup:
     return section("figures", "Tables", aeps, left_out, listed)
 
 
-def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
-    seen = found.seen.snapshot
+def _cell_row(found: _Content, farm: int, kind: int) -> list[Child]:
+    seen = found.seen
     _, aeps = tasks.best_first(found.tasks, farm, kind)
     names = [f"{farm} {seen.farms[farm]}".strip(), f"t{kind} {seen.types[kind]}".strip()]
     installed = seen.installed_mw(farm, kind)
@@ -275,15 +268,15 @@ def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
     return [*names, len(aeps), *(gwh(float(value)) for value in figures), spread, *power]
 
 
-def _missing(found: Gathered, links: Links) -> Markup:
-    seen = found.seen.snapshot
+def _missing(found: _Content, links: Links) -> Markup:
+    seen = found.seen
     if not seen.missing:
         unknown, none = "The number of expected layouts is not known.", "None. All expected layouts exist."
         return section("missing", "Missing layouts", tag("p", None, unknown if seen.missing is None else none))
-    wanted = [TaskFilter(state=state) for state in ("failed", "again", "running", "missing")]
-    absent = [str(row.key) for each in wanted for row in found.tasks.rows(found.tasks.chosen(each))]
+    by_state = found.tasks.rows(found.tasks.chosen(TaskFilter(order="state")))
+    absent = [str(row.key) for row in by_state if row.state != "done"]
     more = len(absent) - MOST_MISSING
-    words = f"{seen.missing} of {seen.expected} layouts are missing, {seen.failed} of which failed. To compute them: "
+    words = f"{seen.missing} of {seen.expected} layouts are missing; {seen.failed} of them failed. To compute them: "
     return section(
         "missing",
         "Missing layouts",

@@ -1,18 +1,15 @@
-"""Data that all parts of one run share: options, report, callbacks and requests to stop."""
+"""Data that all parts of one run share: options, report, callbacks, disk and requests to stop."""
 
-import signal
-import threading
-import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
 from typing import Any
 
 from leeward import __version__
-from leeward.engines.engine import processes_for
 from leeward.engines.work import Adoption, Work
 from leeward.events import Emit
+from leeward.runs.disk import RunDisk
+from leeward.runs.stop import StopRequests
 from leeward.store import Audit, Brief, Key, Lock, Record, RunMerge, RunPaths, Value, utc_now
 
 
@@ -83,45 +80,9 @@ class RunReport:
         return 3 if self.signal is None else 128 + self.signal
 
 
-class StopNowError(BaseException):
-    """Raised by a second request to stop. Not an Exception, so that it does not count as a task's failure."""
-
-
-class StopRequests:
-    """Context in which the first signal requests a stop and the second raises StopNowError in the main thread."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self.since = 0.0
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> "StopRequests":
-        if threading.current_thread() is threading.main_thread():  # other threads cannot catch signals
-            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if signal.getsignal(name) is not signal.SIG_IGN:  # a background job ignores it
-                    self._before[name] = signal.signal(name, self._on_signal)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for name, handler in self._before.items():
-            signal.signal(name, handler)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.signal is not None:
-            raise StopNowError
-        self.signal = number
-        self.since = time.monotonic()
-
-    @property
-    def is_asked(self) -> bool:
-        return self.signal is not None
-
-
 @dataclass(frozen=True)
 class RunContext:
-    """The parts of one run. report: its outcome so far. emit: sends an event. stop: requests to stop."""
+    """The parts of one run. report: its outcome so far. emit: sends an event."""
 
     report: RunReport
     options: Options
@@ -129,6 +90,7 @@ class RunContext:
     lock: Lock
     audit: Audit
     stop: StopRequests
+    disk: RunDisk
 
     @property
     def work(self) -> Work:
@@ -138,9 +100,16 @@ class RunContext:
     def paths(self) -> RunPaths:
         return self.report.paths
 
-    def processes(self, most: int) -> int:
-        """Return how many processes to use on this machine, at most `most`."""
-        return processes_for(self.work.execution, most)
+    def record(self, kind: str, /, **facts: Any) -> None:
+        """Write a line to the audit log; wait while the disk rejects writes."""
+        self.disk.retry(lambda: self.audit.record(kind, **facts))
+
+    def announce_stop(self) -> None:
+        """Emit "stopping" once after a request to stop."""
+        if self.stop.is_requested and not self.stop.is_announced:
+            self.stop.is_announced = True
+            in_hand, grace_s = len(self.disk.in_hand), self.options.grace_s
+            self.emit("stopping", signal=self.stop.signal, in_hand=in_hand, grace_s=grace_s)
 
     def attributes(self) -> dict[str, Value]:
         """Return the root attributes of a merged file."""

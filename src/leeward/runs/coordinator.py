@@ -1,4 +1,4 @@
-"""The coordinator: it hands out tasks, retries them, and waits while the disk rejects writes."""
+"""The coordinator assigns tasks, retries them, and waits while the disk rejects writes."""
 
 import functools
 import time
@@ -6,25 +6,22 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from leeward.engines.engine import Began, Computed, Done, Engine, Failed, Outcome, Returned, Stuck, Unstuck
+from leeward.engines.engine import Began, Done, Engine, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.errors import LeewardError, StorageError
 from leeward.runs import disk as disks
 from leeward.runs.context import RunContext
-from leeward.runs.disk import RunDisk
 from leeward.runs.result_files import ResultFiles
+from leeward.runs.resume import read_or_quarantine
 from leeward.store import (
     INTERVAL_S,
-    BadRecordError,
     Brief,
     Key,
     Record,
-    Verdict,
+    Result,
     begin_attempt,
     encode_line,
     forget_record,
     forgive_attempt,
-    quarantine,
-    read_record,
     record_failure,
     store_result,
 )
@@ -32,92 +29,39 @@ from leeward.store import (
 POLL_S = 0.5
 
 
-class Attempts:
-    """Writes the records of attempts, as soon as the disk accepts them."""
-
-    def __init__(self, context: RunContext, disk: RunDisk) -> None:
-        self._context = context
-        self._paths = context.paths
-        self._disk = disk
-
-    def begin(self, outcome: Began) -> None:
-        """Record an attempt if its worker could not."""
-        if outcome.fingerprint is not None:
-            facts = (outcome.key, outcome.fingerprint, outcome.worker, host_of(outcome.worker))
-            self._disk.write(lambda: begin_attempt(self._paths, *facts))
-
-    def forgive(self, keys: list[Key], mark: str) -> None:
-        """Withdraw the attempts that the coordinator has ended, unless it has lost the lock."""
-        try:
-            self._context.lock.check()
-        except LeewardError as error:
-            self._context.emit("not-forgiven", tasks=len(keys), message=str(error))
-            return
-        for key in keys:
-            self._disk.write(functools.partial(forgive_attempt, self._paths, key, mark=mark))
-
-    def known(self, key: Key) -> Record:
-        """Return the record of a task; an unreadable one goes to quarantine."""
-        path = self._paths.failure(key)
-        try:
-            return read_record(path) or Record(str(key))
-        except BadRecordError as error:
-            quarantine(self._paths, path, Verdict.UNREADABLE, str(error), self._context.audit.record)
-            return Record(str(key))
-
-    def fail(self, outcome: Failed) -> Record | None:
-        """Record a failure; return the record if the task has failed for good, None to retry it."""
-        key, died = outcome.key, outcome.kind in ("died", "timed-out")
-        facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
-        old, retries = self.known(key), self._context.work.execution.retries
-        final = outcome.kind == "exception" or old.has_had_its_chances(retries, deaths=old.deaths + died)
-        failure = {**facts, "kind": outcome.kind, "host": host_of(outcome.worker), "traceback": outcome.traceback}
-        record = record_failure(self._paths, key, final=final, died=died, **failure)
-        event = "failed" if final else "retry"
-        self._context.emit(event, key=str(key), kind=outcome.kind, attempt=len(record.attempts), **facts)
-        self._disk.write(lambda: self._context.audit.record(event, key=str(key), kind=outcome.kind, **facts))
-        return record if final else None
-
-
-def host_of(worker: str) -> str:
-    """Return the host of a worker from its name."""
-    return worker.rsplit("-", 2)[0]
-
-
 class Coordinator:
     """Drives an engine through the tasks and adds results and failures to the report."""
 
-    def __init__(self, context: RunContext, disk: RunDisk, files: ResultFiles) -> None:
+    def __init__(self, context: RunContext, files: ResultFiles) -> None:
         self._context = context
+        self._paths = context.paths
         self._report = context.report
         self._stop = context.stop
-        self._disk = disk
+        self._disk = context.disk
         self._files = files
-        self._attempts = Attempts(context, disk)
         self._queue: deque[Key] = deque()
         self._abandoned: set[Key] = set()
         self._checked = 0.0
-        self._stop_announced = False
 
     def run(self, tasks: Iterable[Key], engine: Engine) -> None:
         """Run until all tasks have a result or have failed, or until a request to stop."""
         self._queue.extend(tasks)
         try:
-            while self._goes_on():
-                while not self._stop.is_asked and self._disk.may_hand_out() and engine.room > 0 and self._queue:
+            while self._is_unfinished():
+                while not self._stop.is_requested and self._disk.may_hand_out() and engine.room > 0 and self._queue:
                     key = self._queue.popleft()
                     self._disk.in_hand.add(key)
                     engine.start(key)
                 for outcome in engine.poll(POLL_S if self._disk.in_hand else disks.TRY_AGAIN_S):
                     self.on_outcome(outcome)
-                self._look_after()
+                self._maintain()
         finally:
             cut_off = engine.close()
-            self._abandoned = self._disk.forget_tasks()
-            self._attempts.forgive(cut_off, engine.mark)
+            self._abandoned = self._disk.clear_tasks()
+            self._forgive(cut_off, engine.mark)
 
-    def look_again(self) -> None:
-        """Look for results that workers stored after the engine was lost."""
+    def find_abandoned(self) -> None:
+        """Find results that workers stored after the engine was lost."""
         for key in sorted(self._abandoned):
             if (line := self._files.find(key)) is not None:
                 self._done(key, line, "")
@@ -126,27 +70,22 @@ class Coordinator:
         """Return the number of unfinished tasks, running ones included."""
         return len(self._queue) + len(self._disk.in_hand)
 
-    def _goes_on(self) -> bool:
-        if not self._stop.is_asked:
+    def _is_unfinished(self) -> bool:
+        """Return whether to continue: until all is done, or after a request to stop until the grace time is over."""
+        if not self._stop.is_requested:
             return bool(self._queue or self._disk.in_hand or self._disk.has_unwritten)
-        self.notice()
+        self._context.announce_stop()
         return bool(self._disk.in_hand) and time.monotonic() - self._stop.since < self._context.options.grace_s
-
-    def notice(self) -> None:
-        """Emit "stopping" once after a request to stop."""
-        if self._stop.is_asked and not self._stop_announced:
-            self._stop_announced = True
-            in_hand, grace_s = len(self._disk.in_hand), self._context.options.grace_s
-            self._context.emit("stopping", signal=self._stop.signal, in_hand=in_hand, grace_s=grace_s)
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Handle an outcome of the engine."""
         if isinstance(outcome, Done):
-            self._done(outcome.key, outcome.line, outcome.worker)
-        elif isinstance(outcome, Computed):
-            self._disk.write(functools.partial(self._store, outcome))
+            if outcome.result is None:
+                self._done(outcome.key, outcome.line, outcome.worker)
+            else:
+                self._disk.write(functools.partial(self._store, outcome, outcome.result))
         elif isinstance(outcome, Began):
-            self._attempts.begin(outcome)
+            self._began(outcome)
         elif isinstance(outcome, Returned):
             self._disk.write(functools.partial(self._returned, outcome))
         elif isinstance(outcome, Failed):
@@ -156,10 +95,30 @@ class Coordinator:
         elif isinstance(outcome, Unstuck):
             self._disk.note_unstuck(outcome.key)
 
+    def _began(self, outcome: Began) -> None:
+        """Record an attempt if its worker could not."""
+        if outcome.fingerprint is not None:
+            facts = (outcome.key, outcome.fingerprint, outcome.worker, _host_of(outcome.worker))
+            self._disk.write(lambda: begin_attempt(self._paths, *facts))
+
+    def _forgive(self, keys: list[Key], mark: str) -> None:
+        """Remove the records of attempts that the coordinator has ended, unless it has lost the lock."""
+        try:
+            self._context.lock.check()
+        except LeewardError as error:
+            self._context.emit("not-forgiven", tasks=len(keys), message=str(error))
+            return
+        for key in keys:
+            self._disk.write(functools.partial(forgive_attempt, self._paths, key, mark=mark))
+
+    def _record_of(self, key: Key) -> Record:
+        found = read_or_quarantine(self._paths, self._paths.failure(key), self._context.audit.record)
+        return found or Record(str(key))
+
     def _returned(self, outcome: Returned) -> None:
-        """Queue a task again, unless the disk shows that it was begun: the message may be lost with its worker."""
+        """Queue a task again, unless the disk shows that it began. The message may be lost with its worker."""
         key = outcome.key
-        last = self._attempts.known(key).unfinished if outcome.mark else None
+        last = self._record_of(key).unfinished if outcome.mark else None
         if (line := self._files.find(key)) is not None:
             self._done(key, line, "")
         elif last is not None and f"-{outcome.mark}" in last:
@@ -168,9 +127,10 @@ class Coordinator:
             self._disk.in_hand.discard(key)
             self._queue.appendleft(key)
 
-    def _store(self, outcome: Computed) -> None:
-        store_result(self._context.paths, outcome.result)
-        forget_record(self._context.paths, outcome.key)
+    def _store(self, outcome: Done, result: Result) -> None:
+        """Store a result that its worker could not."""
+        store_result(self._paths, result)
+        forget_record(self._paths, outcome.key)
         self._done(outcome.key, outcome.line, outcome.worker)
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
@@ -188,27 +148,36 @@ class Coordinator:
         key = outcome.key
         if outcome.kind != "exception" and (line := self._files.find(key)) is not None:  # stored before it died
             self._done(key, line, outcome.worker)
-            self._disk.write(lambda: forget_record(self._context.paths, key))
+            self._disk.write(lambda: forget_record(self._paths, key))
             return
         self._disk.in_hand.discard(key)
-        if outcome.kind == "storing":  # not the task's fault
+        if outcome.kind == "storing":  # the disk caused it, not the task
             self._queue.append(key)
             self._disk.note_hanging(outcome.message)
-            self._disk.write(lambda: forgive_attempt(self._context.paths, key, outcome.worker))
+            self._disk.write(lambda: forgive_attempt(self._paths, key, outcome.worker))
         else:
-            self._disk.write(lambda: self._try_again_or_not(outcome))
+            self._disk.write(lambda: self._retry_or_fail(outcome))
 
-    def _try_again_or_not(self, outcome: Failed) -> None:
-        record = self._attempts.fail(outcome)
-        if record is not None:
-            self._report.failures[outcome.key] = record
+    def _retry_or_fail(self, outcome: Failed) -> None:
+        """Record a failure; queue the task again unless it has failed for good."""
+        key, died = outcome.key, outcome.kind in ("died", "timed-out")
+        facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
+        old, retries = self._record_of(key), self._context.work.execution.retries
+        final = outcome.kind == "exception" or old.has_had_its_chances(retries, deaths=old.deaths + died)
+        failure = {**facts, "kind": outcome.kind, "host": _host_of(outcome.worker), "traceback": outcome.traceback}
+        record = record_failure(self._paths, key, final=final, died=died, **failure)
+        event = "failed" if final else "retry"
+        self._context.emit(event, key=str(key), kind=outcome.kind, attempt=len(record.attempts), **facts)
+        self._disk.write(lambda: self._context.audit.record(event, key=str(key), kind=outcome.kind, **facts))
+        if final:
+            self._report.failures[key] = record
         else:
-            self._queue.appendleft(outcome.key)
+            self._queue.appendleft(key)
 
-    def _look_after(self) -> None:
+    def _maintain(self) -> None:
         """Retry rejected writes, pack files if there are too many, and check the lock now and then."""
-        self._disk.write_again()
-        if self._files.is_due and not (self._disk.has_unwritten or self._stop.is_asked):
+        self._disk.retry_writes()
+        if self._files.is_due and not (self._disk.has_unwritten or self._stop.is_requested):
             self._disk.write(self._files.pack)
         now = time.monotonic()
         if now - self._checked > INTERVAL_S:
@@ -217,3 +186,8 @@ class Coordinator:
                 self._context.lock.check()
             except StorageError as error:
                 self._disk.note_rejected(str(error))
+
+
+def _host_of(worker: str) -> str:
+    """Return the host of a worker from its name."""
+    return worker.rsplit("-", 2)[0]

@@ -1,22 +1,22 @@
-"""Ordered writes to the run directory, which wait while the disk rejects them."""
+"""Writes to the run directory, in order. They wait while the disk rejects them."""
 
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
-from leeward.engines.worker import retry_while_disk_rejects
 from leeward.errors import StorageError
 from leeward.events import Emit
-from leeward.runs.context import StopRequests
+from leeward.runs.stop import StopRequests
 from leeward.store import Key
 
+T = TypeVar("T")
 TRY_AGAIN_S = 1.0
-TRY_ELSEWHERE_S = 30.0  # the disk may reject the writes of one machine only
+TRY_ELSEWHERE_S = 30.0  # then other workers try: the disk may reject the writes of one machine only
 
 
 class RunDisk:
-    """A queue of writes. wait_s: how long the disk may reject writes before StorageError. in_hand: unstored tasks."""
+    """A queue of writes. in_hand: running tasks. wait_s: how long the disk may reject writes before StorageError."""
 
     def __init__(self, emit: Emit, stop: StopRequests, wait_s: float) -> None:
         self.in_hand: set[Key] = set()
@@ -25,7 +25,7 @@ class RunDisk:
         self._wait_s = wait_s
         self._unwritten: deque[Callable[[], object]] = deque()
         self._stuck: set[Key] = set()  # tasks whose workers cannot store the result
-        self._hangs = False  # storing a result hung, and none was stored since
+        self._hangs = False  # a worker hung while storing, and no result was stored since
         self._rejected_since: float | None = None
         self._tried = 0.0
 
@@ -36,8 +36,8 @@ class RunDisk:
     def may_hand_out(self) -> bool:
         """Return whether another task may begin.
 
-        While storing hangs, one task at a time tests the disk. While the disk rejects the writes of some workers,
-        others try after a while.
+        While storing hangs, tasks run one at a time to test the disk. While the disk rejects the writes of some
+        workers, others try after a while.
         """
         if self._unwritten or (self._hangs and self.in_hand):
             return False
@@ -45,13 +45,13 @@ class RunDisk:
         return not self._stuck or (self.in_hand <= self._stuck and time.monotonic() - since > TRY_ELSEWHERE_S)
 
     def write(self, action: Callable[[], object]) -> None:
-        """Write to the run directory now, or in order as soon as the disk accepts it."""
+        """Write to the run directory now, or after the writes that wait for the disk."""
         self._unwritten.append(action)
         if len(self._unwritten) == 1:
             self._write_out()
 
-    def write_again(self) -> None:
-        """Retry rejected writes now and then."""
+    def retry_writes(self) -> None:
+        """Retry rejected writes, at most once in TRY_AGAIN_S."""
         now = time.monotonic()
         if self._unwritten and now - self._tried > TRY_AGAIN_S:
             self._tried = now
@@ -67,20 +67,22 @@ class RunDisk:
             self._unwritten.popleft()
             self._note_accepted()
 
-    def retry(self, action: Callable[[], Any]) -> Any:
+    def retry(self, action: Callable[[], T]) -> T:
         """Call the action until the disk accepts it; return its value. A request to stop ends the waiting."""
-        value = retry_while_disk_rejects(action, self._wait)
-        self._note_accepted()
-        return value
-
-    def _wait(self, error: StorageError) -> None:
-        self.note_rejected(str(error))
-        if self._stop.is_asked:
-            raise error
-        time.sleep(TRY_AGAIN_S)
+        while True:
+            try:
+                value = action()
+            except StorageError as error:
+                self.note_rejected(str(error))
+                if self._stop.is_requested:
+                    raise
+                time.sleep(TRY_AGAIN_S)
+            else:
+                self._note_accepted()
+                return value
 
     def note_stuck(self, key: Key, message: str) -> None:
-        """Note that a worker keeps a result that the disk rejects."""
+        """Note that a worker cannot store its result."""
         self._stuck.add(key)
         self.note_rejected(message)
 
@@ -99,8 +101,8 @@ class RunDisk:
             self._hangs = False
             self._note_accepted()
 
-    def forget_tasks(self) -> set[Key]:
-        """Forget and return the tasks in hand, after the engine was closed."""
+    def clear_tasks(self) -> set[Key]:
+        """Remove and return the running tasks, after the engine was closed."""
         in_hand, self.in_hand = self.in_hand, set()
         self._stuck.clear()
         return in_hand
@@ -114,8 +116,9 @@ class RunDisk:
         waited = now - self._rejected_since
         if waited > self._wait_s:
             raise StorageError(
-                f"{message}; gave up after {waited:.0f} s. Stored results are safe; {len(self.in_hand)} unfinished "
-                "task(s) will be recomputed: free some space and run the same command again"
+                f"{message}; the disk has rejected writes for {waited:.0f} s. Stored results are safe; "
+                f"{len(self.in_hand)} unfinished task(s) will be recomputed: free some space and run the same command "
+                "again"
             )
 
     def _note_accepted(self) -> None:

@@ -1,4 +1,4 @@
-"""Remarks on the file system of a run directory."""
+"""Warnings about the file system of a run directory."""
 
 import os
 import re
@@ -7,14 +7,8 @@ from typing import NamedTuple
 
 MOUNTS = Path("/proc/self/mountinfo")
 IN_MEMORY = ("tmpfs", "ramfs")
-SHARES = (
-    "cifs",
-    "smb3",
-    "9p",
-    "vboxsf",
-    "drvfs",
-    "prl_fs",
-)  # Windows shares, and folders of the host of a virtual machine
+# Windows shares, and folders of the host of a virtual machine
+SHARES = ("cifs", "smb3", "9p", "vboxsf", "drvfs", "prl_fs")
 
 
 class Mount(NamedTuple):
@@ -33,9 +27,8 @@ def mount_of(path: Path) -> Mount | None:
         return None
     place = os.path.realpath(path).rstrip("/") + "/"
     found = [mount for mount in map(_parsed, lines) if place.startswith(mount.point.rstrip("/") + "/")]
-    return max(
-        reversed(found), key=lambda mount: len(mount.point), default=None
-    )  # the last mount at a point hides the others
+    # the last mount at a point hides the others
+    return max(reversed(found), key=lambda mount: len(mount.point), default=None)
 
 
 def _parsed(line: str) -> Mount:
@@ -47,7 +40,7 @@ def _parsed(line: str) -> Mount:
 
 
 def remark(path: Path) -> str:
-    """Return one line about the file system of a run directory; "" if it has no surprises."""
+    """Return a warning about the file system of a run directory, in one line; "" if there is none."""
     mount = mount_of(path)
     if mount is None:
         return ""

@@ -1,16 +1,14 @@
-"""Result files of a run: move bad ones to quarantine, and pack many small ones."""
+"""Result files of a run: bad ones go to quarantine, and many small ones into packs."""
 
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from leeward.engines.worker import storage_errors
-from leeward.files import is_there, replace_file
+from leeward.files import is_there, replace_file, storage_errors
 from leeward.runs.context import RunContext
-from leeward.runs.disk import RunDisk
 from leeward.runs.resume import Stored
 from leeward.store import (
     PACK_SIZE,
@@ -19,24 +17,27 @@ from leeward.store import (
     BadShard,
     FoundResult,
     Key,
+    Result,
     append_line,
+    encode_line,
     finish_packing,
     index_line,
     key_of_shard,
     pack,
     quarantine,
     read_shards,
+    store_result,
     unpack,
 )
 
 
 class ResultFiles:
-    """Result files of a run directory. It packs them, because clusters limit the number of files."""
+    """Result files of a run directory. Many are packed, because clusters limit the number of files."""
 
-    def __init__(self, context: RunContext, disk: RunDisk) -> None:
+    def __init__(self, context: RunContext) -> None:
         self._context = context
         self._paths = context.paths
-        self._disk = disk
+        self._disk = context.disk
         self._record = context.audit.record
         self._most = context.work.execution.loose_results
         self._loose: deque[Key] = deque()
@@ -44,7 +45,7 @@ class ResultFiles:
         self._place = context.paths.packs
 
     def add(self, keys: Iterable[Key]) -> None:
-        """Note results that were just stored or found."""
+        """Add results that were just stored or found."""
         self._loose.extend(keys)
 
     @property
@@ -69,13 +70,13 @@ class ResultFiles:
         facts = {"results": packed.count, "bad": len(packed.bad), "kept": len(packed.kept)}
         self._context.emit("packed", file=str(packed.path), **facts, seconds=round(time.monotonic() - began, 2))
 
-    def put_in_order(self, stored: Stored) -> bool:
+    def repair(self, stored: Stored) -> bool:
         """Move bad files to quarantine and finish interrupted packing; return whether there were bad files.
 
         Valid results of bad packs are kept and added to `stored`.
         """
         for bad in stored.bad:
-            for found in self.put_aside(bad):
+            for found in self.move_to_quarantine(bad):
                 if found.key is not None and found.key not in stored.results:
                     stored.add(found.key, found)
         moved = {bad.path for bad in stored.bad}
@@ -85,15 +86,17 @@ class ResultFiles:
         self.add(key_of_shard(removal.path) for removal in kept)
         return bool(moved)
 
-    def store(self, action: Callable[[], Path]) -> None:
-        """Store a result from elsewhere, and pack others if there are too many files."""
-        path = self._disk.retry(action)
-        self.add([key_of_shard(path)])
+    def store(self, result: Result) -> None:
+        """Store a result from elsewhere; pack some if there are too many files."""
+        self._disk.retry(lambda: store_result(self._paths, result))
+        line = encode_line(index_line(result))
+        self._disk.retry(lambda: self.append_index(line))
+        self.add([result.key])
         if self.is_due:
             self._disk.retry(self.pack)
 
-    def put_aside(self, bad: BadFile) -> list[FoundResult]:
-        """Move a file to quarantine; return the valid results of a bad pack, which are in separate files now."""
+    def move_to_quarantine(self, bad: BadFile) -> list[FoundResult]:
+        """Move a file to quarantine; return the valid results of a bad pack, which are now in files of their own."""
         rescued: list[FoundResult] = []
         if isinstance(bad, BadPack) and os.path.lexists(bad.path):
             rescued = self._disk.retry(lambda: unpack(self._paths, bad, self._record))
@@ -112,14 +115,14 @@ class ResultFiles:
         return quarantine(self._paths, bad.path, bad.verdict, bad.reason, self._record)
 
     def find(self, key: Key) -> dict[str, Any] | None:
-        """Return the index line of a result that a dead worker may have stored; a bad one goes to quarantine."""
+        """Return the index line of a result that a dead worker may have stored; move a bad one to quarantine."""
         path = self._paths.shard(key)
         if not is_there(path):
             return None
         (found,) = self._disk.retry(lambda: list(read_shards([path])))
         if not isinstance(found, BadShard):
             return index_line(found)
-        self.put_aside(found)
+        self.move_to_quarantine(found)
         return None
 
     def append_index(self, lines: bytes) -> None:

@@ -1,7 +1,6 @@
-"""Read a run directory when a run begins: results, bad files and records; reject what does not fit the work."""
+"""Read a run directory when a run begins; raise an error if its results do not fit the work."""
 
 import contextlib
-import functools
 import re
 import shutil
 import sys
@@ -9,14 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from leeward import __version__
 from leeward.engines.work import Work
-from leeward.engines.worker import storage_errors
 from leeward.errors import BadSourceError, InputError
 from leeward.events import Emit
-from leeward.files import read_regular, replace_file, sync_folder
+from leeward.files import read_regular, replace_file, storage_errors, sync_folder
 from leeward.store import (
     CREDENTIALS,
     LONGEST_CAMPAIGN,
@@ -41,23 +38,22 @@ from leeward.store import (
     Verdict,
     entries,
     index_line,
-    key_of_shard,
+    parse_key,
     quarantine,
     read_files,
     read_record,
     read_results,
-    store_result,
 )
 
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
-UNKNOWN_SETTINGS = "the fingerprint differs; the settings that they were made with are not known"
-LEFT_BEHIND_S = 3600.0  # writing a file never takes so long
+UNKNOWN_SETTINGS = "the fingerprints differ; the old settings are not known"
+LEFT_BEHIND_S = 3600.0  # a temporary file of this age has no writer any more
 
 
 @dataclass
 class Stored:
-    """Verified results of a run directory, in little memory.
+    """Verified results of a run directory, in a form that needs little memory.
 
     fingerprints: of results that leeward computed. makers: version of leeward that made each. lines: for the index.
     bad: bad files, with verdict and reason. loose: keys of results in shards. doubled: shards whose results are also
@@ -74,7 +70,7 @@ class Stored:
     _known_makers: dict[Maker, Maker] = field(default_factory=dict)
 
     def versions(self, work: Work) -> dict[Key, int | None]:
-        """Return the method version of each result of a task; None if it was made with other settings."""
+        """Return the method version of each result; None if it was made with other settings."""
         known = {key: maker.method_version for key, maker in self.makers.items() if key in work}
         return {key: work.version_of(key, self.fingerprints.get(key), stated) for key, stated in known.items()}
 
@@ -97,13 +93,12 @@ def sync_names(paths: RunPaths) -> None:
                 sync_folder(folder)
 
 
-def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:
-    """Read every pack and shard in child processes. notice: called now and then."""
+def read_stored(files: RunFiles, processes: int, notice: Callable[[], None]) -> Stored:
+    """Read every pack and shard in child processes. notice: called for each of them."""
     stored = Stored()
     packs = set(files.packs)
     for found in read_results(files, processes=processes):
-        if notice is not None:
-            notice()
+        notice()
         if isinstance(found, BadShard | BadPack):
             stored.bad.append(found)
         elif isinstance(found, Doubled):
@@ -115,49 +110,48 @@ def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] 
     return stored
 
 
-def tidy(paths: RunPaths) -> None:
+def remove_leftovers(paths: RunPaths) -> None:
     """Remove heartbeats and temporary files of killed processes.
 
-    Only files and folders with leeward's own names are removed. Links are kept and not followed.
+    Only files and folders with names of leeward are removed. Links are neither removed nor followed.
     """
     long_ago = time.time() - LEFT_BEHIND_S
-    with storage_errors(paths.root, "cannot be tidied"):
+    with storage_errors(paths.root, "cannot be cleaned up"):
         for entry in entries(paths.root, may_be_link=True):
             if _CREDENTIALS_NAME.match(entry.name) and entry.is_dir(follow_symlinks=False):
-                _remove_if_there(Path(entry.path), shutil.rmtree)
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.rmtree(entry.path)
             elif _PROBE_NAME.match(entry.name) and entry.is_file(follow_symlinks=False):
-                _remove_if_there(Path(entry.path))
+                Path(entry.path).unlink(missing_ok=True)
         for path in paths.heartbeats():
-            _remove_if_there(path)  # a live worker writes it again
+            path.unlink(missing_ok=True)  # a live worker writes it again
         for path in paths.temporaries() + paths.temporary_outputs():
-            with contextlib.suppress(FileNotFoundError):  # its writer is still alive
+            with contextlib.suppress(FileNotFoundError):  # its writer is alive and has just renamed it
                 if path.lstat().st_mtime < long_ago:
                     path.unlink()
-
-
-def _remove_if_there(path: Path, remove: Callable[[Path], None] = Path.unlink) -> None:
-    """Remove a file or a folder, which may be gone already."""
-    with contextlib.suppress(FileNotFoundError):
-        remove(path)
 
 
 def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
     """Return the records of attempts and failures; an unreadable one goes to quarantine, and its task starts over."""
     records = {}
     for path in sorted(paths.failures.glob("*.json")):
-        try:
-            key = key_of_shard(path.with_suffix(".h5"))
-            found = read_record(path)
-        except (BadRecordError, InputError) as error:
-            quarantine(paths, path, Verdict.UNREADABLE, str(error), record)
-            continue
-        if found is not None:
-            records[key] = found
+        if (found := read_or_quarantine(paths, path, record)) is not None:
+            records[parse_key(path.stem)] = found
     return records
 
 
+def read_or_quarantine(paths: RunPaths, path: Path, record: Emit) -> Record | None:
+    """Return the record of a task; None if there is none, or if it is unreadable and was moved to quarantine."""
+    try:
+        parse_key(path.stem)
+        return read_record(path)
+    except (BadRecordError, InputError) as error:
+        quarantine(paths, path, Verdict.UNREADABLE, str(error), record)
+        return None
+
+
 def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
-    """Raise InputError if results were made with other settings or another method version: a run never mixes them."""
+    """Raise InputError if results were made with other settings or another method version. A run never mixes them."""
     versions = stored.versions(work)
     changed = [key for key, version in versions.items() if version is None]
     if not changed:
@@ -213,17 +207,17 @@ def freeze(work: Work, paths: RunPaths, record: Emit) -> None:
         replace_file(paths.campaign, text.encode())
 
 
-def take_back(
+def restore(
     work: Work,
     paths: RunPaths,
     stored: Stored,
-    store: Callable[[Callable[[], Any]], Any],
+    store: Callable[[Result], None],
     notice: Callable[[], None],
 ) -> int:
-    """Restore this run's results that only the output holds as shards; return their number.
+    """Store results of this run that exist only in the output as shards again; return their number.
 
-    That happens after `leeward clean --merged`, or if a shard was damaged. Any other result would be lost with the
-    output, which is an error. So is a result of another method version.
+    They exist only there after `leeward clean --merged`, or if a shard was damaged. Raise an error if the output holds
+    any other result, which would be lost with it, or a result of another method version.
     """
     if not paths.output.exists():
         return 0
@@ -242,7 +236,7 @@ def take_back(
                 )
         elif found.is_valid and found.result is not None and found.key is not None and found.key not in stored.results:
             if is_ours and _is_own(work, found):
-                store(functools.partial(store_result, paths, found.result))
+                store(found.result)
                 stored.add(found.key, found)
                 restored += 1
             else:
@@ -261,10 +255,10 @@ def take_back(
 
 
 def _is_own(work: Work, found: FoundResult) -> bool:
-    """Return whether a result in the output counts as one of this run: sealed, and good enough to be adopted.
+    """Return whether a result in the output counts as one of this run: sealed, and acceptable for adoption.
 
-    A task that is no longer in the work keeps its result. So does one that breaks a constraint: it was adopted with
-    --keep-infeasible, or before leeward rejected such results.
+    A result of a task that is no longer in the work counts. A result that breaks a constraint counts too: it was
+    adopted with --keep-infeasible, or before leeward rejected such results.
     """
     if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False
@@ -273,7 +267,19 @@ def _is_own(work: Work, found: FoundResult) -> bool:
     if found.origin == OWN:
         return found.fingerprint == work.fingerprint(found.key)
     stated = Maker.of(found.details).method_version
-    return stated in (None, work.method_version) and work.adopter(keep_infeasible=True).refusal(found) is None
+    return stated in (None, work.method_version) and work.refusal(found) is None
+
+
+def is_source(output: Path, sources: Iterable[Path]) -> bool:
+    """Return whether the output is one of the files to adopt from."""
+    return output.resolve() in {source.resolve() for source in sources}
+
+
+def refuse_missing_folder(paths: RunPaths) -> None:
+    """Raise InputError if the folder of the output does not exist."""
+    folder = paths.output.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; create it first, or choose another output with -o")
 
 
 def refuse_odd_output(paths: RunPaths) -> None:

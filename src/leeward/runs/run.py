@@ -11,22 +11,17 @@ from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.selection import as_keys
 from leeward.campaign.work import LayoutWork
 from leeward.deprecation import renamed_argument
-from leeward.engines.engine import Assignment, EngineLostError, engine_class
+from leeward.engines.engine import engine_class
 from leeward.engines.work import Work
-from leeward.engines.worker import storage_errors
 from leeward.errors import InputError, LeewardError
 from leeward.events import Emit, OnEvent
-from leeward.files import refresh, rename
-from leeward.runs import filesystem, resume, stages
-from leeward.runs.context import Options, RunContext, RunReport, StopNowError, StopRequests
-from leeward.runs.coordinator import Coordinator
+from leeward.files import refresh, rename, storage_errors
+from leeward.runs import filesystem, resume
+from leeward.runs.context import Options, RunContext, RunReport
 from leeward.runs.disk import RunDisk
-from leeward.runs.result_files import ResultFiles
-from leeward.store import Audit, Key, Lock, RunPaths, check_space, output_index_path, prepare_folders, probe, utc_now
-
-__all__ = ["Options", "RunReport", "run", "run_work"]
-
-ROUNDS = 3  # rounds of computing and merging, as long as results do not verify
+from leeward.runs.stages import Stages
+from leeward.runs.stop import StopNowError, StopRequests
+from leeward.store import Audit, Key, Lock, RunPaths, output_index_path, prepare_folders, utc_now
 
 
 @renamed_argument("hear", "on_event")
@@ -84,22 +79,22 @@ def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -
     if not report.wanted:
         raise nothing_to_run(work, options)
     engine_class(work.execution.engine).demand(work.execution, paths.output.absolute())
-    if not paths.output.parent.is_dir():
-        raise InputError(f"{paths.output.parent}: no such folder; create it first, or choose another output with -o")
+    resume.refuse_missing_folder(paths)
     resume.refuse_odd_output(paths)
     for note in work.check():
         emit("note", message=note)
     if options.new:
-        _put_old_aside(paths, options.take_over, emit)
+        _rename_old_run(paths, options.take_over, emit)
     prepare_folders(paths)
-    lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: emit("waiting", message=text))
+    lock = Lock.take(paths.lock, take_over=options.take_over, emit=emit)
     try:
         refresh(paths.output.parent)  # another machine may just have written the output
         if text := filesystem.remark(paths.root):
             emit("file-system", message=text)
         with StopRequests() as stop:
+            disk = RunDisk(emit, stop, options.storage_wait_s)
             try:
-                _Run(RunContext(report, options, emit, lock, Audit(paths.audit, lock.check), stop)).go()
+                Stages(RunContext(report, options, emit, lock, Audit(paths.audit, lock.check), stop, disk)).run()
             except StopNowError:
                 emit("stopped", signal=stop.signal)
             report.signal = stop.signal
@@ -113,7 +108,7 @@ def nothing_to_run(work: Work, options: Options) -> InputError:
     return InputError(f"{options.only!r:.80} selects none of the {work.n_tasks} tasks of {work.name}")
 
 
-def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
+def _rename_old_run(old: RunPaths, take_over: bool, emit: Emit) -> None:
     """Rename the old run directory and its output, with the time in the name."""
     aside = RunPaths(old.output.with_name(f"{old.output.stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.h5"))
     if aside.root.exists() or aside.output.exists():
@@ -132,65 +127,3 @@ def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
             rename(old.output, aside.output)
             output_index_path(old.output).unlink(missing_ok=True)
     emit("put-aside", run=str(aside.root), output=str(aside.output))
-
-
-class _Run:
-    def __init__(self, context: RunContext) -> None:
-        self._context = context
-        self._report = context.report
-        self._disk = RunDisk(context.emit, context.stop, context.options.storage_wait_s)
-        self._files = ResultFiles(context, self._disk)
-        self._coordinator = Coordinator(context, self._disk, self._files)
-
-    def go(self) -> None:
-        context, report, stop = self._context, self._report, self._context.stop
-        probe(context.paths)
-        shared = (context, self._disk, self._files, self._coordinator.notice)
-        stages.look_at_what_is_there(*shared)
-        suspects = stages.look_at_records(context, self._disk)
-        stages.adopt(*shared)
-        tasks = self._tasks(suspects)
-        self._announce(tasks)
-        for turn in range(ROUNDS):
-            self._compute(tasks)
-            lost = stages.merge(*shared)
-            if lost == 0 or stop.is_asked or report.engine_lost:
-                break
-            tasks = self._tasks(suspects)
-            context.emit("again", tasks=len(tasks), lost=lost, turn=turn + 1)
-        facts = {"done": report.done, "failed": len(report.failed), "missing": len(report.missing)}
-        merged = report.merged.count if report.merged else None
-        self._disk.retry(lambda: context.audit.record("run-ended", **facts, merged=merged, signal=stop.signal))
-
-    def _tasks(self, suspects: set[Key]) -> list[Key]:
-        """Return the tasks to compute; suspects, which were running when a coordinator died, come last."""
-        report = self._report
-        left = [key for key in report.wanted if key not in report.results and key not in report.failures]
-        return sorted(left, key=lambda key: key in suspects)
-
-    def _announce(self, tasks: list[Key]) -> None:
-        """Check the disk space, and emit "began"."""
-        work, report = self._context.work, self._report
-        execution, wanted = work.execution, report.wanted
-        pairs = work.result_bytes(tasks) // 16  # of float64
-        check_space(report.paths, len(tasks), len(report.results), pairs, execution.loose_results)
-        done = sum(key in report.results for key in wanted)
-        failed = sum(key in report.failures for key in wanted)
-        workers = engine_class(execution.engine).worker_count(execution, len(tasks))
-        facts = {"total": len(wanted), "done": done, "failed": failed, "workers": workers, "engine": execution.engine}
-        self._context.emit("began", campaign=work.name, **facts)
-
-    def _compute(self, tasks: list[Key]) -> None:
-        context, coordinator = self._context, self._coordinator
-        if not tasks:
-            return
-        assignment = Assignment(
-            context.work, context.paths, context.emit, len(tasks), coordinator.left, coordinator.on_outcome
-        )
-        try:
-            coordinator.run(tasks, engine_class(context.work.execution.engine).open(assignment))
-        except EngineLostError as error:
-            message = self._report.engine_lost = str(error)
-            context.emit("engine-lost", message=message)
-            self._disk.retry(lambda: context.audit.record("engine-lost", message=message))
-            coordinator.look_again()

@@ -55,8 +55,9 @@ from leeward.store.directory.temporary import (
     remove_left_overs_of as remove_left_overs_of,
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
-from leeward.store.format.keys import PATTERN as PATTERN, Key as Key, is_key as is_key
+from leeward.store.format.keys import PATTERN as PATTERN, Key as Key
 from leeward.store.format.kind import Value as Value
+from leeward.store.format.kinds import parse_key as parse_key
 from leeward.store.format.layout_result import (
     FOREIGN as FOREIGN,
     NO_AEP as NO_AEP,
@@ -71,6 +72,7 @@ from leeward.store.isolated.reader import read_files as read_files
 from leeward.store.layouts import Layouts as Layouts
 from leeward.store.merging.check import CheckReport as CheckReport, check as check
 from leeward.store.merging.clean import CleanReport as CleanReport, clean as clean
+from leeward.store.merging.contents import file_identity as file_identity
 from leeward.store.merging.merge import (
     KnownCampaign as KnownCampaign,
     RunMerge as RunMerge,
@@ -78,14 +80,12 @@ from leeward.store.merging.merge import (
     merge_run as merge_run,
 )
 from leeward.store.merging.merge_report import (
-    Facts as Facts,
     MergeRefusedError as MergeRefusedError,
     MergeReport as MergeReport,
-    Salvaged as Salvaged,
     SourceReport as SourceReport,
 )
 from leeward.store.merging.packs import finish_packing as finish_packing, pack as pack, unpack as unpack
-from leeward.store.merging.survey import Judge as Judge
+from leeward.store.merging.selection import Judge as Judge
 from leeward.store.merging.writer import OutputHoldsMoreError as OutputHoldsMoreError
 from leeward.store.paths import (
     CREDENTIALS as CREDENTIALS,

@@ -42,7 +42,7 @@ def grid_dataset(
 
     axes = _axes(found, by_seed, where)
     most = max((layout.shape[1] for layout, _ in found.values()), default=0)
-    _demand_room(len(found), axes, most, where)
+    _check_size(len(found), axes, most, where)
     at = tuple(np.searchsorted(numbers, [key[i] for key in found]) for i, numbers in enumerate(axes.values()))
     shape = tuple(map(len, axes.values()))
 
@@ -79,7 +79,7 @@ def _axes(found: Rows, by_seed: bool, where: str) -> dict[str, list[int]]:
     return {name: sorted({key[axis] for key in found}) for axis, name in enumerate(names)}
 
 
-def _demand_room(count: int, axes: Mapping[str, Sequence[int]], most: int, where: str) -> None:
+def _check_size(count: int, axes: Mapping[str, Sequence[int]], most: int, where: str) -> None:
     """Raise InputError for a huge, almost empty grid: keys of other programs may be anything."""
     places = math.prod(map(len, axes.values()))
     size = 16 * places * most

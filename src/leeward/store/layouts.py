@@ -2,6 +2,7 @@
 
 import copy
 import difflib
+import functools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -64,24 +65,24 @@ class Layouts(Mapping[Key, Result]):
 
     `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
 
-    attributes: of the file itself. bad: damaged files and results. The first result of a key counts. also: another
-    place, searched after `path`. rated_powers: returns the rated power of each turbine type (MW) from the text of a
-    campaign, for results that do not state their installed power.
+    attributes: of the file itself. campaign_text: the frozen campaign of the results, "" if unknown. bad: damaged files
+    and results. The first result of a key counts. also: another place, searched after `path`. rated_powers: returns the
+    rated power of each turbine type (MW) from the text of a campaign, for results that do not state their installed
+    power.
     """
 
     def __init__(self, path: Path, also: Path | None = None, *, rated_powers: RatedPowers | None = None) -> None:
         self.path = path
         self._rated_powers = rated_powers
-        self._rated: Mapping[int, float] | None = None
         self.attributes: Mapping[str, Value] = {}
         self.bad: list[FoundResult | FoundFile] = []
         self._places: dict[Key, tuple[Path, str]] = {}
         self._reader = Reader(contents=True)
         places = [path] if also is None else [path, also]
         for found in read_files(file for source in gather(places) for file in source.files):
-            self._note(found)
+            self._add(found)
         self._places = dict(sorted(self._places.items()))
-        self._campaign_text = self._find_campaign()
+        self.campaign_text = self._find_campaign()
         if self.bad:
             first = self.bad[0]
             where = first.name if isinstance(first, FoundResult) else first.path.name
@@ -91,7 +92,7 @@ class Layouts(Mapping[Key, Result]):
                 stacklevel=3,
             )
 
-    def _note(self, found: FoundResult | FoundFile) -> None:
+    def _add(self, found: FoundResult | FoundFile) -> None:
         if isinstance(found, FoundFile) and was_packed(found):
             return  # its pack is read later
         if found.verdict is not Verdict.VALID:
@@ -164,11 +165,6 @@ class Layouts(Mapping[Key, Result]):
         there = f"the nearest: {', '.join(near)}" if near else f"it has {len(self)} results"
         return NoLayoutError(f"{self.path}: no result {key}; {there}")
 
-    @property
-    def campaign_text(self) -> str:
-        """The frozen campaign of the results, "" if unknown."""
-        return self._campaign_text
-
     def only(self, keys: Iterable[Key]) -> "Layouts":
         """Return a copy with only these results."""
         fewer = copy.copy(self)
@@ -207,12 +203,11 @@ class Layouts(Mapping[Key, Result]):
         if per not in ("layout", "turbine"):
             raise InputError(f"per is {per!r:.40}; expected 'layout' or 'turbine'")
         results = sorted(self.results(), key=lambda result: result.key)
-        if per == "layout":
-            table = pandas.DataFrame([self._row(result) for result in results], columns=list(_row_names()))
-            return table.rename(columns=_IN_TABLES)
-        counts = [result.n_turbines for result in results]
-        names = ("key", *Key._fields)
         rows = [self._row(result) for result in results]
+        names = ["key", *Key._fields]
+        if per == "layout":
+            return pandas.DataFrame(rows, columns=[*names, *_COLUMNS, *_TEXTS]).rename(columns=_IN_TABLES)
+        counts = [result.n_turbines for result in results]
         columns = {name: np.repeat([row[name] for row in rows], counts) for name in names}
         columns["turbine"] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, int)])
         positions = np.concatenate([result.layout for result in results] or [np.zeros((2, 0))], axis=1)
@@ -228,7 +223,7 @@ class Layouts(Mapping[Key, Result]):
         row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
         row |= {"installed_mw": installed, "capacity_factor": capacity_factor(result.aep, installed)}
         for name in _COLUMNS:
-            row.setdefault(name, _known(result.details.get(name)))
+            row.setdefault(name, _finite(result.details.get(name)))
         return row | {name: getattr(result, name) for name in _TEXTS}
 
     def installed_mw(self, result: Result) -> float:
@@ -236,10 +231,12 @@ class Layouts(Mapping[Key, Result]):
         stated = installed_power(result.details, result.n_turbines, None)
         if not math.isnan(stated):
             return stated
-        if self._rated is None:
-            text = self.campaign_text
-            self._rated = {} if self._rated_powers is None or not text else self._rated_powers(text)
-        return installed_power({}, result.n_turbines, self._rated.get(result.key.type_idx))
+        return installed_power({}, result.n_turbines, self._rated_mw.get(result.key.type_idx))
+
+    @functools.cached_property
+    def _rated_mw(self) -> Mapping[int, float]:
+        """The rated power of each turbine type by the campaign; empty if unknown."""
+        return {} if self._rated_powers is None or not self.campaign_text else self._rated_powers(self.campaign_text)
 
 
 def _key(key: object) -> Key:
@@ -250,11 +247,7 @@ def _key(key: object) -> Key:
     raise InputError(f"{key!r:.60} is not a key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
 
 
-def _row_names() -> tuple[str, ...]:
-    return ("key", *Key._fields, *_COLUMNS, *_TEXTS)
-
-
-def _known(value: Value | None) -> Any:
+def _finite(value: Value | None) -> Any:
     """Return the value, or NaN if it is not a finite number.
 
     The spacing of a single turbine is infinite, and files of other origin may hold text.

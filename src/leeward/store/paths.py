@@ -1,11 +1,10 @@
-"""The one module that knows the name of every file of a run."""
+"""The names of all files of a run. No other module has them."""
 
 import hashlib
 import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError
@@ -16,40 +15,30 @@ SILLY = ".nfs"  # prefix of a file that is removed on NFS while a process of the
 INDEX = ".index"  # suffix of the index of a results file
 CREDENTIALS = ".tls-"  # prefix of the folder with the TLS files of a cluster that a run starts
 PROBE = ".probe-"  # prefix of the file that shows other machines whether they share the directory
-PACK_SIZE = 1000  # results; while it packs, some 2 ms each, the coordinator does not listen to workers
+PACK_SIZE = 1000  # results; packing takes some 2 ms each, in which the coordinator does not serve workers
 LONGEST_CAMPAIGN = 64_000_000  # bytes, as for the text in a merged file
-_INSIDE = {
-    **{folder: folder for folder in ("results", "packs", "failures", "workers", "logs", "quarantine")},
-    **{"campaign": "campaign.yaml", "audit": "audit.jsonl", "index": "index.jsonl", "lock": "lock"},
-}
 _HEARTBEAT = re.compile(r".+-\d+-(?:inline|[0-9a-f]{8,32})\.json\Z")  # host, process, and a token
 _BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.tmp\Z")
 
 
-@dataclass(frozen=True)
 class RunPaths:
     """The paths of one run: `layouts.h5`, and `layouts.run/` beside it."""
 
-    output: Path
-    root: Path = field(init=False, repr=False, compare=False)
-    campaign: Path = field(init=False, repr=False, compare=False)
-    results: Path = field(init=False, repr=False, compare=False)
-    packs: Path = field(init=False, repr=False, compare=False)
-    failures: Path = field(init=False, repr=False, compare=False)
-    workers: Path = field(init=False, repr=False, compare=False)
-    logs: Path = field(init=False, repr=False, compare=False)
-    quarantine: Path = field(init=False, repr=False, compare=False)
-    audit: Path = field(init=False, repr=False, compare=False)
-    index: Path = field(init=False, repr=False, compare=False)
-    lock: Path = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.output.suffix != ".h5":
-            raise InputError(f"{self.output}: the output name must end in .h5, for example layouts.h5")
-        root = self.output.with_suffix(".run")
-        object.__setattr__(self, "root", root)
-        for place, name in _INSIDE.items():
-            object.__setattr__(self, place, root / name)
+    def __init__(self, output: Path) -> None:
+        if output.suffix != ".h5":
+            raise InputError(f"{output}: the output name must end in .h5, for example layouts.h5")
+        self.output = output
+        self.root = root = output.with_suffix(".run")
+        self.campaign = root / "campaign.yaml"
+        self.results = root / "results"
+        self.packs = root / "packs"
+        self.failures = root / "failures"
+        self.workers = root / "workers"
+        self.logs = root / "logs"
+        self.quarantine = root / "quarantine"
+        self.audit = root / "audit.jsonl"
+        self.index = root / "index.jsonl"
+        self.lock = root / "lock"
 
     @classmethod
     def of(cls, path: Path) -> "RunPaths":
@@ -163,7 +152,7 @@ def _regular(inside: "list[os.DirEntry[str]]", pattern: re.Pattern[str]) -> list
 def _oddity(path: Path, kind: str, expected: str) -> str:
     target = f" to {os.readlink(path)}" if kind == "link" else ""
     return (
-        f"{path}: is a {kind}{target}; expected a {expected}, as leeward follows no links inside a run directory. "
+        f"{path}: is a {kind}{target}; expected a {expected}; leeward does not follow links inside a run directory. "
         f"Put the {expected} there, or remove the {kind}"
     )
 

@@ -11,15 +11,15 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from h5py import h5a, h5f, h5g, h5p
 
-from leeward.carving import Pages, Place, data_pieces, signature_place
-from leeward.errors import InputError
+from leeward.carving import Pages, data_pieces, signature_place
 from leeward.processes import end_with
 from leeward.store.format.direct import sealed_result_at, sealed_results
+from leeward.store.format.found import FoundFile
 from leeward.store.format.groups import (
     FORMAT_VERSION,
     is_root_whole,
@@ -28,9 +28,9 @@ from leeward.store.format.groups import (
     read_group,
     what_is,
 )
-from leeward.store.format.keys import Key, is_key
+from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult, Value
-from leeward.store.format.kinds import KINDS, kind_told
+from leeward.store.format.kinds import KINDS, kind_name
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
 from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Output
@@ -66,13 +66,13 @@ def main() -> None:
             about = _read_file(json.loads(line), output)
             bad += about.bad > 0 or about.verdict is not Verdict.VALID
             is_last = bad >= _MOST_BAD_FILES or _is_bloated(memory_mb)
-            output.announce({**about.told(), "kind": "file_read", "last": is_last}, about.attributes)
+            output.announce({**_header(about), "kind": "file_read", "last": is_last}, about.attributes)
             if is_last:
                 return
     except MemoryError:
         os._exit(TOO_MUCH_MEMORY)
     except BrokenPipeError:
-        os._exit(1)  # the parent needs no more
+        os._exit(1)  # the parent has ended, or has closed the pipe
 
 
 def _limit(memory_mb: int) -> None:
@@ -98,64 +98,33 @@ def _is_bloated(memory_mb: int) -> bool:
 # --- one file --------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class About:
-    """The findings on a file as a whole. kind: of its results. bad: number of invalid results."""
-
-    size: int = -1
-    sha256: str = ""
-    sealed: bool = False
-    attributes: dict[str, Value] = field(default_factory=dict)
-    verdict: Verdict = Verdict.VALID
-    reason: str = ""
-    is_passing: bool = False
-    bad: int = 0
-    kind: type[AnyResult] = Result
-
-    def told(self) -> dict[str, Any]:
-        """Return the values for the header of a frame."""
-        return {name: value for name, value in vars(self).items() if name not in ("attributes", "bad", "kind")}
+# the name of each group, and a function that returns its result and whether it has a seal
+_Groups = Iterator[tuple[str, Callable[[], tuple[AnyResult, bool]]]]
 
 
-@dataclass
-class _Answer:
-    """The findings on a group besides its result. ignored: content that a result does not include."""
-
-    sealed: bool
-    ignored: list[str] = field(default_factory=list)
-
-
-_Groups = Iterator[tuple[str, Callable[[_Answer], AnyResult]]]  # the name of each group, and its reader
-
-
-def _read_file(request: dict[str, Any], output: Output) -> About:
+def _read_file(request: dict[str, Any], output: Output) -> FoundFile:
     """Send the findings on the groups of a file, and return those on the file."""
-    output.announce({"kind": "file"})
-    about, unhashed = About(), ""
+    output.alive()
+    about, unhashed = FoundFile(Path(request["path"]), -1, Verdict.VALID), ""
     try:
         with open_plain(request["path"]) as (handle, about.size):
             if request["sha256"]:
                 about.sha256, unhashed = _sha256(handle, about.size, output)
-            with contextlib.ExitStack() as stack:
-                if request["carve"]:
-                    groups = _carved_groups(request["path"], handle, about.size, output)
-                else:
-                    pages = Pages(handle) if check_start(handle, about.size) == 0 else None
-                    known = _known_groups(request, pages, about)
-                    if known is None:
-                        root = stack.enter_context(_opened(request["path"], handle))
-                        known = _read_groups(root, pages, request, about, output)
-                    groups = known
-                for number, (name, of_group) in enumerate(groups):
-                    if number >= request["start"]:
-                        output.announce({"kind": "group", "number": number, "name": name})
-                        about.bad += not _judged(name, of_group, about.sealed, request["contents"], output)
+            for number, (name, read) in enumerate(_groups(request, handle, about, output)):
+                if number >= request["start"]:
+                    output.announce({"kind": "group", "number": number, "name": name})
+                    about.bad += not _send_findings(name, read, about.sealed, request["contents"], output)
     except BadFileError as error:
         about.verdict, about.reason, about.is_passing = error.verdict, str(error), error.is_passing
     except LIBRARY_ERRORS as error:
         about.verdict, about.reason = library_message(error)
     about.reason = "; ".join(filter(None, (about.reason, unhashed)))
     return about
+
+
+def _header(about: FoundFile) -> dict[str, Any]:
+    """Return the findings on a file that the parent does not have, for a frame."""
+    return {name: value for name, value in vars(about).items() if name not in ("path", "attributes", "valid", "bad")}
 
 
 def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
@@ -168,22 +137,24 @@ def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
     while content := os.read(handle, _CHUNK):
         hashed.update(content)
         if len(content) == _CHUNK:
-            output.announce({"kind": "alive"})
+            output.alive()
     return hashed.hexdigest(), ""
 
 
-def _known_groups(request: dict[str, Any], pages: Pages | None, about: About) -> _Groups | None:
-    """Return the results of a small file, read from its bytes; None if there is any doubt."""
+def _groups(request: dict[str, Any], handle: int, about: FoundFile, output: Output) -> _Groups:
+    """Yield all groups of a file that may be results."""
+    if request["carve"]:
+        yield from _carved_groups(request["path"], handle, about.size, output)
+        return
+    pages = Pages(handle) if check_start(handle, about.size) == 0 else None
     known = sealed_results(pages) if pages is not None and request["names"] is None else None
-    if known is None or known[0].get("format_version") != FORMAT_VERSION:
-        return None
-    attributes, results = known
-    kind = KINDS[kind_told(attributes)]
-    if not (is_root_whole(attributes) and all(_is_key(kind, name) for name in results)):
-        return None
-    about.sealed, about.kind = True, kind
-    about.attributes = {name: value for name, value in attributes.items() if name != "seal"}
-    return ((name, functools.partial(lambda result, answer: result, result)) for name, result in results.items())
+    if known is None:
+        with _opened(request["path"], handle) as root:
+            yield from _read_groups(root, pages, request, about, output)
+        return
+    about.sealed, about.attributes = True, known[0]
+    for name, result in known[1].items():
+        yield name, functools.partial(lambda found: (found, True), result)
 
 
 @contextlib.contextmanager
@@ -202,35 +173,25 @@ def _opened(path: str, handle: int) -> Iterator[Any]:
 
 
 def _carved_groups(path: str, handle: int, size: int, output: Output) -> _Groups:
-    """Yield everything in a file that looks like a result, however damaged the file is."""
+    """Yield all groups that look like a result, however damaged the file is."""
     pages = Pages(handle, signature_place(handle, size) or 0)
-    for place in carve.find_results(pages, lambda: output.announce({"kind": "alive"})):
-
-        def carved(answer: _Answer, place: Place = place) -> AnyResult:
-            result, answer.sealed = carve.read(pages, place, size - pages.base, os.path.basename(path))
-            return result
-
-        yield place.name, carved
+    for place in carve.find_results(pages, output.alive):
+        yield place.name, functools.partial(carve.read, pages, place, size - pages.base, os.path.basename(path))
 
 
-def _read_groups(root: Any, pages: Pages | None, request: dict[str, Any], about: About, output: Output) -> _Groups:
-    """Yield all groups of a file that may be results. pages: its bytes, if they can be read without libhdf5."""
+def _read_groups(root: Any, pages: Pages | None, request: dict[str, Any], about: FoundFile, output: Output) -> _Groups:
+    """Yield all groups, read by libhdf5. pages: the bytes of the file, if they can be read without libhdf5."""
     about.sealed = h5a.exists(root, b"format_version")
-    if about.sealed:
-        _take_attributes(root, about)
+    kind = _read_root(root, about) if about.sealed else Result
     names: list[str] | None = request["names"]
     ignored: list[str] = []
     if names is None:
         names, ignored = _names(root, about.sealed, output)
     for name in names:
-
-        def of_group(answer: _Answer, name: str = name) -> AnyResult:
-            answer.ignored = ignored
-            if about.sealed:
-                return _sealed(root, pages, name, about.kind, answer)
-            return _unsealed(root, name, os.path.basename(request["path"]), answer)
-
-        yield name, of_group
+        if about.sealed:
+            yield name, functools.partial(_sealed, root, pages, name, kind, ignored)
+        else:
+            yield name, functools.partial(_unsealed, root, name, os.path.basename(request["path"]), ignored)
     if not about.sealed and request["names"] is None:  # last: a crash here loses no result
         output.announce({"kind": "alive"})
         ignored += _beyond_results(root)
@@ -245,25 +206,28 @@ def _beyond_results(root: Any) -> list[str]:
         return [f"something that cannot be read ({error!s:.100})"]
 
 
-def _take_attributes(root: Any, about: About) -> None:
-    """Read the attributes of the file itself. Damage to them does not make its results doubtful."""
+def _read_root(root: Any, about: FoundFile) -> type[AnyResult]:
+    """Read the attributes of the file itself, and return the kind of its results.
+
+    Damage to the attributes does not make the results doubtful.
+    """
     about.attributes, about.reason = _root_attributes(root)
     if not is_root_whole(about.attributes):
         about.verdict = Verdict.BAD_SEAL
-        about.reason = about.reason or "the seal does not fit the attributes of the file itself"
+        about.reason = about.reason or "the seal does not match the attributes of the file"
     about.attributes.pop("seal", None)
-    kind = kind_told(about.attributes)
+    kind = kind_name(about.attributes)
     if kind not in KINDS:
-        reason = f"results of the kind {kind!r:.60}; this leeward knows {', '.join(KINDS)}: update leeward"
+        reason = f"results of the kind {kind!r:.60}; this version of leeward reads {', '.join(KINDS)}: update leeward"
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
-    about.kind = KINDS[kind]
+    return KINDS[kind]
 
 
 def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
     """Return the readable attributes, and a note on the others."""
     version = read_attribute(root, b"format_version")
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        reason = f"format_version {version!r:.60}; this leeward reads up to {FORMAT_VERSION}: update leeward"
+        reason = f"format_version {version!r:.60}; this version of leeward reads up to {FORMAT_VERSION}: update leeward"
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
     names: list[bytes] = []
     h5a.iterate(root, names.append)
@@ -293,18 +257,18 @@ def _try_yaml(text: str) -> None:
 def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[str]]:
     """Return the names that may be results, and the other names."""
     found = _listed(root)
-    output.announce({"kind": "alive"})
+    output.alive()
     if is_sealed:
         return found, []
-    names = [name for name in found if is_key(name)]
-    ignored = [name for name in found if not is_key(name) and name not in (foreign.INIT, foreign.FOLDER)]
+    names = [name for name in found if Result.is_key(name)]
+    ignored = [name for name in found if not Result.is_key(name) and name not in (foreign.INIT, foreign.FOLDER)]
     if foreign.FOLDER in found:
         try:
             inner = _listed(open_group(root, foreign.FOLDER))
         except BadGroupError:
             return [*names, foreign.FOLDER], ignored  # it is then judged as a bad result
-        names += [f"{foreign.FOLDER}/{name}" for name in inner if is_key(name)]
-        ignored += [f"{foreign.FOLDER}/{name}" for name in inner if not is_key(name)]
+        names += [f"{foreign.FOLDER}/{name}" for name in inner if Result.is_key(name)]
+        ignored += [f"{foreign.FOLDER}/{name}" for name in inner if not Result.is_key(name)]
     return names, ignored
 
 
@@ -320,14 +284,14 @@ def _listed(group: Any) -> list[str]:
 # --- one group -------------------------------------------------------------------------------------------------------
 
 
-def _judged(
-    name: str, of_group: Callable[[_Answer], AnyResult], is_sealed: bool, contents: bool, output: Output
+def _send_findings(
+    name: str, read: Callable[[], tuple[AnyResult, bool]], is_sealed: bool, contents: bool, output: Output
 ) -> bool:
     """Send the findings on a group, with its arrays if requested and valid. Return whether it is valid."""
-    answer, verdict, reason = _Answer(is_sealed), Verdict.VALID, ""
+    verdict, reason = Verdict.VALID, ""
     kind, attributes, datasets = Result.KIND, {}, {}
     try:
-        result = of_group(answer)
+        result, is_sealed = read()
         kind, attributes, datasets = result.KIND, result.attributes, result.datasets
         doubt = result.doubt()
         if doubt is not None:
@@ -339,48 +303,41 @@ def _judged(
     is_valid = verdict is Verdict.VALID
     if not (contents and is_valid):
         datasets = {name: array for name, array in datasets.items() if array.ndim == 0}
-    header = {"kind": "result", "name": name, "verdict": verdict, "reason": reason, "sealed": answer.sealed, "of": kind}
+    header = {"kind": "result", "name": name, "verdict": verdict, "reason": reason, "sealed": is_sealed, "of": kind}
     output.add(header, attributes, datasets)
     return is_valid
 
 
-def _sealed(root: Any, pages: Pages | None, name: str, kind: type[AnyResult], answer: _Answer) -> AnyResult:
+def _sealed(
+    root: Any, pages: Pages | None, name: str, kind: type[AnyResult], ignored: list[str]
+) -> tuple[AnyResult, bool]:
     """Return a result in a file made by leeward: read directly, or by libhdf5."""
-    if not _is_key(kind, name):
-        refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {kind.EXAMPLE}")
+    if not kind.is_key(name):
+        refuse(f"{what_is(root, name)[0]} whose name is not a key; expected one like {kind.EXAMPLE}")
     group = open_group(root, name)
     if pages is not None:
         result = sealed_result_at(pages, root.links.get_info(name.encode()).u, name, kind)
         if result is not None:
-            return result
-    return _read_sealed(group, name, kind, answer)
+            return result, True
+    return _read_sealed(group, name, kind, ignored), True
 
 
-def _is_key(kind: type[AnyResult], name: str) -> bool:
-    try:
-        kind.parse_key(name)
-    except InputError:
-        return False
-    return True
-
-
-def _read_sealed(group: Any, name: str, kind: type[AnyResult], answer: _Answer) -> AnyResult:
-    """Return a result read by libhdf5. Attributes that no seal covers are noted as ignored."""
+def _read_sealed(group: Any, name: str, kind: type[AnyResult], ignored: list[str]) -> AnyResult:
+    """Return a result read by libhdf5. Attributes that no seal covers are added to `ignored`."""
     result = read_group(group, name, kind)
-    answer.ignored += [f"{text} in {name}" for one in result.datasets for text in foreign.attributes_of(group, one)]
+    ignored += [f"{text} in {name}" for one in result.datasets for text in foreign.attributes_of(group, one)]
     return result
 
 
-def _unsealed(root: Any, name: str, file_name: str, answer: _Answer) -> AnyResult:
-    """Return a layout in a file of other origin. If the group has a seal, as a copied one has, it must be intact."""
+def _unsealed(root: Any, name: str, file_name: str, ignored: list[str]) -> tuple[AnyResult, bool]:
+    """Return a layout in a file of other origin. The seal of a group that was copied from leeward must be intact."""
     folder, _, plain_name = name.rpartition("/")
-    if folder not in ("", foreign.FOLDER) or not is_key(plain_name):
-        refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {Result.EXAMPLE}")
+    if folder not in ("", foreign.FOLDER) or not Result.is_key(plain_name):
+        refuse(f"{what_is(root, name)[0]} whose name is not a key; expected one like {Result.EXAMPLE}")
     group = open_group(open_group(root, folder) if folder else root, plain_name)
-    answer.sealed = h5a.exists(group, b"seal")
-    if answer.sealed:
-        return _read_sealed(group, plain_name, Result, answer)
-    return foreign.read_group(group, Key.parse(plain_name), file_name)
+    if h5a.exists(group, b"seal"):
+        return _read_sealed(group, plain_name, Result, ignored), True
+    return foreign.read_group(group, Key.parse(plain_name), file_name), False
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 from leeward.watch.activity import audit_events as audit_events
 from leeward.watch.data import (
-    MAKE_ROOM as MAKE_ROOM,
     Absence as Absence,
     AbsentTask as AbsentTask,
     FailedTask as FailedTask,
     Holder as Holder,
     HostSeen as HostSeen,
     WorkerSeen as WorkerSeen,
-    is_out_of_room as is_out_of_room,
 )
 from leeward.watch.kinds import (
     absent_tasks as absent_tasks,
@@ -16,38 +14,45 @@ from leeward.watch.kinds import (
     result_lines as result_lines,
     snapshot as snapshot,
 )
-from leeward.watch.layouts.campaigns import campaign_of as campaign_of, campaigns_of as campaigns_of, united as united
+from leeward.watch.layouts.campaigns import (
+    Comparison as Comparison,
+    campaign_of as campaign_of,
+    campaigns_of as campaigns_of,
+    united as united,
+)
 from leeward.watch.layouts.cells import (
     Cell as Cell,
     best_cell as best_cell,
     best_of_all as best_of_all,
-    best_of_cells as best_of_cells,
     best_of_farms as best_of_farms,
-    key_of as key_of,
 )
-from leeward.watch.layouts.comparison import Comparison as Comparison
 from leeward.watch.layouts.drawings import (
     FarmShape as FarmShape,
     LayoutView as LayoutView,
     Rings as Rings,
-    farm_shape as farm_shape,
+    farm_shapes as farm_shapes,
     history_of as history_of,
     layout_view as layout_view,
+    neighbours_of as neighbours_of,
     phases_of as phases_of,
-    standing_of as standing_of,
 )
-from leeward.watch.layouts.figures import Figures as Figures
-from leeward.watch.layouts.snapshot import Observation as Observation, Snapshot as Snapshot
+from leeward.watch.layouts.snapshot import (
+    MAKE_ROOM as MAKE_ROOM,
+    Observation as Observation,
+    Snapshot as Snapshot,
+    is_out_of_room as is_out_of_room,
+    key_of as key_of,
+)
 from leeward.watch.layouts.tasks import (
     STATES as STATES,
     TaskFilter as TaskFilter,
     TaskSeen as TaskSeen,
     TaskTable as TaskTable,
     task_filter as task_filter,
+    whole_number as whole_number,
 )
 from leeward.watch.places import (
     demand_place as demand_place,
-    identity as identity,
     paths_of as paths_of,
     run_of as run_of,
 )

@@ -29,16 +29,16 @@ from leeward.watch.places import run_of
 from leeward.watch.present import names_in
 
 WATCH_S = 2 * INTERVAL_S + 1.0  # within this time the counter of a live owner advances
-LOOK_EVERY_S = 0.1
-MISSED_BEATS = 5  # after this many a worker looks hung
-SHORTEST_SILENCE_S = 15.0
-LARGEST_BEAT = 1 << 20  # bytes
+POLL_S = 0.1  # between two readings of the counter
+MISSED_BEATS = 5  # a worker that missed this many heartbeats looks hung
+SHORTEST_SILENCE_S = 15.0  # a worker never looks hung before
+LARGEST_BEAT = 1 << 20  # bytes of a heartbeat file
 WINDOW = 200  # number of latest results that give the rate
-_NO_VALUE = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of an unexpected form
+_BAD_JSON = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of an unexpected form
 
 
-class _Pulse(NamedTuple):
-    """The counter of an owner on another machine. since: when its value was first seen, by the monotonic clock."""
+class _Heartbeat(NamedTuple):
+    """The heartbeat counter of an owner on another machine. since: time of its last change, by the monotonic clock."""
 
     token: str
     counter: int
@@ -46,59 +46,56 @@ class _Pulse(NamedTuple):
     has_moved: bool = False
 
 
-_pulses: dict[Path, _Pulse] = {}  # by lock, as last seen by this process
+_heartbeats: dict[Path, _Heartbeat] = {}  # by lock, as last seen by this process
 
 
 def read_holder(paths: RunPaths) -> Holder | None:
     """Return the holder of the lock, and whether it is alive.
 
-    On the holder's machine, this looks for its process. Elsewhere it watches the counter in the lock advance: the
-    first call waits a few seconds for that. Clocks are not compared, because they differ and jump.
+    On the holder's machine, its process is checked. On another machine, the heartbeat counter in the lock must advance;
+    the first call waits a few seconds for that. Clocks are not compared, because they differ and jump.
     """
     while True:
-        try:
-            owner, counter = read_owner(paths.lock)
-        except NotAFileError:
-            return Holder("an unknown host", 0, "an unknown time", "unknown", None)
+        owner, counter = read_owner(paths.lock)
         if owner is None:
             return None
-        if owner.is_gone or _is_of_this_machine(owner):
-            return Holder(owner.host, owner.pid, owner.since, "dead" if owner.is_gone else "alive", None)
         if not owner.pid:  # the lock is unreadable
-            return Holder(owner.host, owner.pid, owner.since, "unknown", None)
-        pulse = _noted(paths.lock, owner, counter)
-        silence = time.monotonic() - pulse.since
-        if pulse.has_moved or silence >= WATCH_S:
-            is_alive = pulse.has_moved and silence <= INTERVALS * INTERVAL_S
+            return Holder("an unknown host", 0, "an unknown time", "unknown", None)
+        if owner.is_gone or _is_visible(owner):
+            return Holder(owner.host, owner.pid, owner.since, "dead" if owner.is_gone else "alive", None)
+        heartbeat = _record_counter(paths.lock, owner, counter)
+        silence = time.monotonic() - heartbeat.since
+        if heartbeat.has_moved or silence >= WATCH_S:
+            is_alive = heartbeat.has_moved and silence <= INTERVALS * INTERVAL_S
             return Holder(owner.host, owner.pid, owner.since, "alive" if is_alive else "unknown", silence)
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_S)
 
 
-def _is_of_this_machine(owner: Owner) -> bool:
-    """Return whether the owner's processes are visible here."""
+def _is_visible(owner: Owner) -> bool:
+    """Return whether the processes of the owner's machine are visible here."""
     me = Owner.myself()
     here = (me.host, me.machine_id, me.boot_id, me.pid_namespace)
     return here == (owner.host, owner.machine_id, owner.boot_id, owner.pid_namespace)
 
 
-def _noted(lock: Path, owner: Owner, counter: int) -> _Pulse:
-    """Compare the counter with its last value, and remember it."""
-    known = _pulses.get(lock)
+def _record_counter(lock: Path, owner: Owner, counter: int) -> _Heartbeat:
+    """Return when the counter last changed, and remember its value for the next call."""
+    known = _heartbeats.get(lock)
     if known is None or known.token != owner.token:
-        known = _Pulse(owner.token, counter, time.monotonic())
+        known = _Heartbeat(owner.token, counter, time.monotonic())
     elif known.counter != counter:
-        known = _Pulse(owner.token, counter, time.monotonic(), has_moved=True)
-    _pulses[lock] = known
+        known = _Heartbeat(owner.token, counter, time.monotonic(), has_moved=True)
+    _heartbeats[lock] = known
     return known
 
 
 def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[WorkerSeen]:
     """Return live workers, and those that look hung unless the coordinator is dead."""
-    waited_for = holder is not None and holder.state != "dead"
+    may_be_running = holder is not None and holder.state != "dead"
     workers = []
-    for name in names_in(paths.workers):
+    for name in sorted(names_in(paths.workers)):
         worker = _worker(paths.workers / name, now)
-        if worker is not None and (waited_for or not worker.looks_hung):
+        if worker is not None and (may_be_running or not worker.looks_hung):
             workers.append(worker)
     return workers
 
@@ -117,13 +114,13 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             since=str(facts["since"]),
             task_s=None if began is None else max(now - began, 0.0),
             state=str(facts["state"]),
-            step=int(facts["step"]),
-            phase=str(facts["phase"]),
-            best_aep=None if facts["best_aep_gwh"] is None else _finite(facts["best_aep_gwh"]),
+            step=int(facts.get("step", 0)),
+            phase=str(facts.get("phase", "")),
+            best_aep=None if facts.get("best_aep_gwh") is None else _finite(facts["best_aep_gwh"]),
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (FileNotFoundError, NotAFileError, KeyError, RecursionError, *_NO_VALUE):
+    except (FileNotFoundError, NotAFileError, KeyError, RecursionError, *_BAD_JSON):
         return None  # deleted meanwhile, or not a heartbeat
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
@@ -151,7 +148,7 @@ def read_failures(
         try:
             record = read_record(path)
             failed = None if record is None else _failed(record, retries)
-        except (BadRecordError, *_NO_VALUE):  # truncated, or not written by leeward
+        except (BadRecordError, *_BAD_JSON):  # truncated, or not written by leeward
             unreadable += 1
             continue
         if failed is not None:
@@ -160,7 +157,7 @@ def read_failures(
 
 
 def _failed(record: Record, retries: int) -> FailedTask | None:
-    """Return the failure of a task; None if it was only started."""
+    """Return the failure of a task; None if it has started but not failed."""
     final = record.is_hopeless(retries)
     attempts = len(record.attempts)
     failure = record.failure

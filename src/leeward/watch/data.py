@@ -1,5 +1,6 @@
 """The parts of a snapshot of any kind of work."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,31 +10,24 @@ from leeward.errors import InputError
 from leeward.wording import duration
 
 if TYPE_CHECKING:
-    from leeward.watch.read import Look
-
-_NO_ROOM = "InfeasibleError: no feasible layout of "  # the message of `leeward.layout.driver`
-MAKE_ROOM = "A retry cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
-
-
-def is_out_of_room(message: str) -> bool:
-    """Return whether a failure says that the turbines do not fit into the area."""
-    return _NO_ROOM in message
+    from leeward.watch.read import Reading
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of work. The rest of this package only needs its keys to sort and to have a text.
+    """A kind of work. Its keys can be sorted, and `str` returns their text.
 
     parse: returns the key of a text, or raises InputError. pattern: a regular expression of these texts, without
-    groups. figure: the field of the index by which results are compared. work_of: returns the expected work of a path,
-    with `name`, `n_tasks`, `execution.retries` and `tasks()`, or None. show: makes an observation from a `Look`.
+    groups. figure: the field of index lines by which results are ranked. work_of: returns the expected work of a path,
+    with `name`, `n_tasks`, `execution.retries` and `tasks()`, or None. show: returns the observation of a `Reading`;
+    its second argument selects the tasks to count, None for all.
     """
 
     parse: Callable[[str], Any]
     pattern: str
     figure: str
     work_of: Callable[[Path], Any]
-    show: Callable[["Look", Any], Any]
+    show: Callable[["Reading", Any], Any]
 
     def key_of(self, text: str) -> Any:
         """Return the key of a text; None if it is not a key."""
@@ -61,18 +55,13 @@ class FailedTask:
     traceback: str
     final: bool
 
-    @property
-    def is_out_of_room(self) -> bool:
-        """Return whether the turbines do not fit, so that a retry cannot help."""
-        return is_out_of_room(self.message)
-
 
 @dataclass(frozen=True)
 class WorkerSeen:
     """A worker that is alive or looks hung.
 
     task: None if it is idle. since: start of its task or of its idle time; task_s: seconds since then. age_s: seconds
-    since the last heartbeat. best_aep: of the task so far, GWh.
+    since the last heartbeat. best_aep: best AEP of the task so far, GWh.
     """
 
     name: str
@@ -137,7 +126,7 @@ class Progress:
 
     run: the run directory, None for a lone file. output: the merged file; output_results: number of results in its
     index, None without a valid index. campaign: its name. expected, missing: None if unknown. done: expected results;
-    beyond: results that are not expected (any more). failed, running: of the missing ones. quarantined: files.
+    beyond: results that are not or no longer expected. failed, running: of the missing ones. quarantined: files.
     unreadable_lines: of the index. notes: other problems. rate_per_hour: recent results per hour; None if unknown, or
     if nothing is left to compute.
     """
@@ -167,21 +156,14 @@ class Progress:
     @property
     def hosts(self) -> tuple[HostSeen, ...]:
         """Return the workers by machine."""
-        names = sorted({worker.host for worker in self.workers})
-        grouped = {name: [worker for worker in self.workers if worker.host == name] for name in names}
-        return tuple(
-            HostSeen(
-                name,
-                len(workers),
-                sum(worker.task is not None for worker in workers),
-                sum(worker.looks_hung for worker in workers),
-            )
-            for name, workers in grouped.items()
-        )
+        total = Counter(worker.host for worker in self.workers)
+        busy = Counter(worker.host for worker in self.workers if worker.task is not None)
+        hung = Counter(worker.host for worker in self.workers if worker.looks_hung)
+        return tuple(HostSeen(host, total[host], busy[host], hung[host]) for host in sorted(total))
 
     @property
     def activity(self) -> str:
-        """Return a sentence on whether it is running."""
+        """Return in words whether a run is in progress, and who runs it."""
         owner = self.owner
         if owner is None:
             return "not running" if self.run else "a merged file without a run directory"
@@ -196,7 +178,7 @@ class Progress:
 
     @property
     def is_running(self) -> bool:
-        """Return whether it is running, as far as can be seen from here."""
+        """Return whether a run is in progress, as far as this machine can tell."""
         alive = self.owner is not None and self.owner.state == "alive"
         return alive or any(not worker.looks_hung for worker in self.workers)
 

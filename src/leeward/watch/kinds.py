@@ -1,34 +1,32 @@
-"""Read the current state of a run directory or file, of any kind of work."""
+"""Read the current state of a run directory or file, of any kind of work.
 
-import contextlib
+kind: the name of the kind in KINDS. A run directory does not state it, so the caller gives it.
+"""
+
 import time
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.errors import InputError, StorageError
-from leeward.files import NotAFileError, read_regular
-from leeward.store import output_index, whole_lines
-from leeward.watch.activity import read_failures, read_holder, read_workers
-from leeward.watch.data import Absence, AbsentTask, Kind
+from leeward.store import whole_lines
+from leeward.watch.activity import read_holder
+from leeward.watch.data import Absence, AbsentTask
 from leeward.watch.layouts.snapshot import LAYOUTS, Observation, Snapshot
 from leeward.watch.places import demand_place, run_of
-from leeward.watch.present import Present, in_lines, lines_of, present_in_file, present_in_run
-from leeward.watch.read import is_alive, look_at
+from leeward.watch.present import Present, present_in_file, present_in_run
+from leeward.watch.read import Reading, is_alive, read_place
 
 KINDS = {"layouts": LAYOUTS}  # by name
-
-
-def kind_of(path: Path) -> Kind:
-    """Return the kind of work of a run directory or file: so far always layouts."""
-    return KINDS["layouts"]
 
 
 def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Snapshot:
     """Return the snapshot of a run directory, of the file beside one, or of a lone file of results.
 
-    It may be written at the same time, and by another machine. now: seconds since 1970. seeds: count only these.
+    Another process, also on another machine, may write to it meanwhile. now: seconds since 1970. seeds: count only
+    these.
     """
     return observe(path, now=now, seeds=seeds).snapshot
 
@@ -39,65 +37,60 @@ def observe(
     now: float | None = None,
     seeds: Collection[int] | None = None,
     campaign: Campaign | None = None,
+    kind: str = "layouts",
 ) -> Observation:
     """Return the snapshot and the data of single tasks. campaign: replaces the one found with the results."""
-    demand_place(path)
-    kind = kind_of(path)
-    try:
-        seen: Observation = kind.show(look_at(path, kind, time.time() if now is None else now, campaign), seeds)
+    with _readable(path):
+        reading = read_place(path, KINDS[kind], time.time() if now is None else now, campaign)
+        seen: Observation = KINDS[kind].show(reading, seeds)
         return seen
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error})") from error
 
 
-def present_at(path: Path) -> Present:
+def present_at(path: Path, kind: str = "layouts") -> Present:
     """Return the results of a run directory, of the file beside one, or of a lone file."""
-    run, kind = run_of(path), kind_of(path)
+    run = run_of(path)
     if run is None:
-        return present_in_file(path, kind)[0]
-    return present_in_run(run, kind, is_busy=is_alive(read_holder(run)))[0]
+        return present_in_file(path, KINDS[kind])[0]
+    return present_in_run(run, KINDS[kind], is_busy=is_alive(read_holder(run)))[0]
 
 
-def result_lines(path: Path) -> list[dict[str, Any]]:
+def result_lines(path: Path, kind: str = "layouts") -> list[dict[str, Any]]:
     """Return the index entry of every result, sorted by key; a result without an entry has only its key."""
-    demand_place(path)
-    kind = kind_of(path)
-    try:
-        run = run_of(path)
-        if run is None:
-            contents = [lines_of(path)[0]]
-            names = in_lines(contents[0], kind).names
-        else:
-            names = present_at(path).names
-            contents = [output_index(run.output) or b"", *(lines_of(pack)[0] for pack in run.pack_files())]
-            with contextlib.suppress(FileNotFoundError, NotAFileError):  # only a cache
-                contents.append(read_regular(run.index))
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error})") from error
-    lines = {str(line["key"]): line for content in contents for line in whole_lines(content)}
-    return [lines.get(name, {"key": name}) for name in sorted(names, key=kind.parse)]
+    with _readable(path):
+        present = present_at(path, kind)
+    lines = {str(line["key"]): line for content in reversed(present.contents) for line in whole_lines(content)}
+    return [lines.get(name, {"key": name}) for name in sorted(present.names, key=KINDS[kind].parse)]
 
 
-def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None) -> Absence:
+def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, kind: str = "layouts") -> Absence:
     """Return the missing results of a run directory, a file of results, or a folder of foreign files.
 
     campaign: by default the one found with the results. Results of a run directory are counted; those of a folder are
     checked, and damaged ones count as missing. now: seconds since 1970.
     """
-    demand_place(path)
-    kind = kind_of(path)
-    campaign = campaign or kind.work_of(path)
-    if campaign is None:
-        raise InputError(f"{path}: has no campaign; name it with --campaign")
-    is_folder = path.is_dir() and run_of(path) is None
-    try:
-        present = _checked_keys(path) if is_folder else present_at(path)
-        reasons = _reasons(path, kind, campaign.execution.retries, present, time.time() if now is None else now)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read ({error})") from error
+    with _readable(path):
+        campaign = campaign or KINDS[kind].work_of(path)
+        if campaign is None:
+            raise InputError(f"{path}: has no campaign; name it with --campaign")
+        if path.is_dir() and run_of(path) is None:
+            present: Container[object] = _checked_keys(path)
+            reasons = {}
+        else:
+            reading = read_place(path, KINDS[kind], time.time() if now is None else now, campaign)
+            present, reasons = reading.present, _reasons(reading)
     absent = sorted(key for key in campaign.tasks() if key not in present)
     tasks = tuple(reasons.get(key) or AbsentTask(key, "no result") for key in absent)
     return Absence(campaign.name, campaign.n_tasks, tasks)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise InputError if the path does not exist, and StorageError if it cannot be read."""
+    demand_place(path)
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error})") from error
 
 
 def _checked_keys(folder: Path) -> set[Any]:
@@ -108,19 +101,14 @@ def _checked_keys(folder: Path) -> set[Any]:
     return {found.key for found in results if found.key is not None}
 
 
-def _reasons(path: Path, kind: Kind, retries: int, present: Container[object], now: float) -> Mapping[Any, AbsentTask]:
-    run = run_of(path)
-    if run is None:
-        return {}
-    failures, _ = read_failures(run, kind, present, retries)
-    reasons = {
-        key: AbsentTask(
-            key, f"failed: {failed.message}" if failed.final else f"to be retried: {failed.message}", failed.final
-        )
-        for key, failed in failures.items()
-    }
-    for worker in read_workers(run, read_holder(run), now):
-        key = kind.key_of(worker.task or "")
+def _reasons(reading: Reading) -> dict[Any, AbsentTask]:
+    """Return the tasks that failed or are running."""
+    reasons = {}
+    for key, failed in reading.failures.items():
+        what = "failed" if failed.final else "to be retried"
+        reasons[key] = AbsentTask(key, f"{what}: {failed.message}", failed.final)
+    for worker in reading.workers:
+        key = reading.kind.key_of(worker.task or "")
         if key is not None:
             reasons[key] = AbsentTask(key, f"running on {worker.name}")
     return reasons

@@ -1,6 +1,5 @@
 """The run directory or file that a path names, and its campaign."""
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,15 +30,6 @@ def demand_place(path: Path) -> None:
     demand_possible(path)
     if not path.exists() and run_of(path) is None:
         raise InputError(f"{path}: no such file or folder; expected a run directory (layouts.run) or a layouts.h5")
-
-
-def identity(path: Path) -> object:
-    """Return the identity of a file, from its metadata alone; None if there is none."""
-    try:
-        state = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def work_text(path: Path) -> tuple[str, str] | None:

@@ -26,25 +26,21 @@ class Present:
     """The existing results.
 
     names: the texts of their keys. figures: by such a text, the number by which results are compared, if known; also of
-    results that are gone. created: times of creation, as text. unreadable: number of lines. odd: number of files among
-    the shards that are not shards. output_results: None if unknown.
+    results that are gone. created: times of creation, as text. contents: the index lines of these results, the newest
+    file first. unreadable: number of unreadable lines. odd: number of files among the shards that are not shards.
+    output_results: number of results in the output; None if unknown.
     """
 
     names: set[str] = field(default_factory=set)
     figures: dict[str, float] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)
     unreadable: int = 0
     odd: int = 0
     output_results: int | None = None
 
     def __contains__(self, key: object) -> bool:
         return str(key) in self.names
-
-    def add(self, other: "Present") -> None:
-        """Add other results; known figures stay."""
-        self.names |= other.names
-        for name, figure in other.figures.items():
-            self.figures.setdefault(name, figure)
 
 
 class _Forms(NamedTuple):
@@ -69,17 +65,17 @@ def _forms(kind: Kind) -> _Forms:
 def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present, list[str]]:
     """Return the results in shards, packs and the output, and the problems of these files.
 
-    Without a valid index the output itself is read, unless is_busy, because it may be in the making.
+    Without a valid index the output itself is read, unless is_busy: a run may be writing it.
     """
-    present = _in_shards(run, kind)
+    present = _results_in_shards(run, kind)
     problems: list[str] = []
     for pack in run.pack_files():
-        content, bad = lines_of(pack)
+        content, bad = _index_lines(pack)
         problems += bad
         _add_lines(present, content, kind)
     merged = output_index(run.output)
     if merged is None and run.output.is_file() and not (is_busy and present.names):
-        merged, bad = lines_of(run.output)
+        merged, bad = _index_lines(run.output)
         problems += bad
     if merged is not None:
         present.output_results = merged.count(b"\n")
@@ -88,22 +84,25 @@ def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present
 
 
 def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
-    """Add the results of index lines. If all figures are known, only the keys are read, which is quicker."""
+    """Add the results of index lines; known figures stay. If all are known, only the keys are read, to be quicker."""
     keys = _forms(kind).key.findall(_text(content))
     if len(keys) == content.count(b"\n") and present.figures.keys() >= set(keys):
         present.names.update(keys)
     else:
-        present.add(in_lines(content, kind))
+        other = _results_in_lines(content, kind)
+        present.names |= other.names
+        present.figures = other.figures | present.figures
+        present.contents.append(content)
 
 
-def _in_shards(run: RunPaths, kind: Kind) -> Present:
+def _results_in_shards(run: RunPaths, kind: Kind) -> Present:
     """Return the results of the shards by file name, with their index lines."""
-    files = [name for folder in _names_in(run.results) for name in _names_in(run.results / folder)]
+    files = [name for folder in names_in(run.results) for name in names_in(run.results / folder)]
     try:
         content = read_regular(run.index)
     except (FileNotFoundError, NotAFileError):
         content = b""
-    found = in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be incomplete
+    found = _results_in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be incomplete
     found.names = set(_forms(kind).shard.findall("\n".join(files)))
     found.odd = len(files) - len(found.names)
     return found
@@ -111,20 +110,20 @@ def _in_shards(run: RunPaths, kind: Kind) -> Present:
 
 def present_in_file(path: Path, kind: Kind) -> tuple[Present, list[str]]:
     """Return the results of a lone file, and its problems; raise BadSourceError if nothing can be read."""
-    content, problems = lines_of(path)
-    present = in_lines(content, kind)
+    content, problems = _index_lines(path)
+    present = _results_in_lines(content, kind)
     if problems and not present.names:
         raise BadSourceError(f"{problems[0]}; run `leeward check {path}` for details")
     return present, problems
 
 
-def in_lines(content: bytes, kind: Kind) -> Present:
+def _results_in_lines(content: bytes, kind: Kind) -> Present:
     """Return the results of index lines."""
     text = _text(content)
     form = _forms(kind).line
     lines = form.findall(text)
     figures = {name: float(figure) for name, figure in lines}
-    found = Present(set(figures), figures, _CREATED.findall(text))
+    found = Present(set(figures), figures, _CREATED.findall(text), [content])
     if len(lines) < text.count("\n"):
         _add_others(found, filter(None, form.sub("", text).split("\n")), kind)
     return found
@@ -146,7 +145,7 @@ def _add_others(found: Present, lines: Iterable[str], kind: Kind) -> None:
             found.figures[name] = figure
 
 
-def lines_of(file: Path) -> tuple[bytes, list[str]]:
+def _index_lines(file: Path) -> tuple[bytes, list[str]]:
     """Return the index lines of a merged file or a pack, and its problems.
 
     They come from the index beside it. Without a valid index, a child process reads the file itself.
@@ -173,9 +172,5 @@ def _text(content: bytes) -> str:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names in a folder, without temporary files; none if it does not exist."""
-    return sorted(_names_in(folder))
-
-
-def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, in any order, without temporary files; none if it does not exist."""
     return [entry.name for entry in entries(folder) if entry.name[0] != "."]

@@ -16,7 +16,7 @@ RETRIES = 2  # if the campaign is unknown
 
 
 @dataclass(frozen=True)
-class Look:
+class Reading:
     """The content of a run directory or lone file. run: None for a file. work: None if unknown. failures: by key."""
 
     path: Path
@@ -31,17 +31,17 @@ class Look:
     holder: Holder | None = None
 
     @property
-    def in_hand(self) -> set[Any]:
+    def running_keys(self) -> set[Any]:
         """Return the keys of unfinished tasks that workers are computing."""
         keys = {self.kind.key_of(worker.task or "") for worker in self.workers} - {None}
         return {key for key in keys if key not in self.present}
 
 
-def look_at(path: Path, kind: Kind, now: float, work: Any = None) -> Look:
+def read_place(path: Path, kind: Kind, now: float, work: Any = None) -> Reading:
     """Return the content of a run directory or a lone file. now: seconds since 1970. work: replaces the stored one."""
     run = run_of(path)
     if run is not None:
-        return _look_at_run(path, run, kind, now, work)
+        return _read_run(path, run, kind, now, work)
     if path.is_dir():
         raise InputError(
             f"{path}: is a folder, but not a run directory; expected one like layouts.run, or a layouts.h5; to check "
@@ -49,13 +49,13 @@ def look_at(path: Path, kind: Kind, now: float, work: Any = None) -> Look:
         )
     present, notes = present_in_file(path, kind)
     present.output_results = len(present.names)
-    work = work or _work(path, kind, notes)
-    return Look(path, None, now, kind, work, present, tuple(notes), {})
+    work = work or _stored_work(path, kind, notes)
+    return Reading(path, None, now, kind, work, present, tuple(notes), {})
 
 
-def _look_at_run(path: Path, run: RunPaths, kind: Kind, now: float, work: Any) -> Look:
+def _read_run(path: Path, run: RunPaths, kind: Kind, now: float, work: Any) -> Reading:
     notes = list(run.odd_places())
-    work = work or _work(path, kind, notes)
+    work = work or _stored_work(path, kind, notes)
     holder = read_holder(run)
     workers = tuple(read_workers(run, holder, now))
     present, problems = present_in_run(run, kind, is_busy=is_alive(holder))
@@ -65,10 +65,10 @@ def _look_at_run(path: Path, run: RunPaths, kind: Kind, now: float, work: Any) -
         notes.append(f"{present.odd} file(s) in {run.results} do not have the name of a shard")
     if bad_records:
         notes.append(f"{bad_records} failure record(s) cannot be read")
-    return Look(path, run, now, kind, work, present, tuple(notes), failures, workers, holder)
+    return Reading(path, run, now, kind, work, present, tuple(notes), failures, workers, holder)
 
 
-def _work(path: Path, kind: Kind, notes: list[str]) -> Any:
+def _stored_work(path: Path, kind: Kind, notes: list[str]) -> Any:
     """Return the expected work; None, with a note, if it cannot be read."""
     try:
         return kind.work_of(path)
@@ -83,22 +83,22 @@ def is_alive(holder: Holder | None) -> bool:
 
 
 def progress_of(
-    look: Look, expected: int | None, done: int, beyond: int, failures: Mapping[Any, FailedTask], running: int
+    reading: Reading, expected: int | None, done: int, beyond: int, failures: Mapping[Any, FailedTask], running: int
 ) -> Progress:
     """Return the progress. expected: number of tasks, None if unknown. failures: of expected tasks, by key."""
-    run = look.run
+    run = reading.run
     failed = sum(failure.final for failure in failures.values())
     missing = None if expected is None else expected - done
     left = None if missing is None else max(missing - failed, 0)  # to be computed by a run
-    live_holder = look.holder if is_alive(look.holder) else None
+    live_holder = reading.holder if is_alive(reading.holder) else None
     is_finished = run is None or left == 0  # then there is no rate
-    rate = None if is_finished else rate_per_hour(look.present.created, live_holder, look.time)
+    rate = None if is_finished else rate_per_hour(reading.present.created, live_holder, reading.time)
     return Progress(
-        path=str(look.path),
+        path=str(reading.path),
         run=None if run is None else str(run.root),
-        output=str(look.path if run is None else run.output),
-        time=look.time,
-        campaign=None if look.work is None else look.work.name,
+        output=str(reading.path if run is None else run.output),
+        time=reading.time,
+        campaign=None if reading.work is None else reading.work.name,
         expected=expected,
         done=done,
         failed=failed,
@@ -106,13 +106,13 @@ def progress_of(
         missing=missing,
         beyond=beyond,
         failures=tuple(failures[key] for key in sorted(failures)),
-        workers=look.workers,
-        owner=look.holder,
+        workers=reading.workers,
+        owner=reading.holder,
         rate_per_hour=rate,
         seconds_left=None if live_holder is None or left is None or not rate else 3600.0 * left / rate,
         output_exists=run is None or run.output.exists(),
-        output_results=look.present.output_results,
-        unreadable_lines=0 if run is None else look.present.unreadable,
+        output_results=reading.present.output_results,
+        unreadable_lines=0 if run is None else reading.present.unreadable,
         quarantined=0 if run is None else sum(not name.endswith(".reason.json") for name in names_in(run.quarantine)),
-        notes=look.notes,
+        notes=reading.notes,
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import open_layouts
 from leeward.errors import BadSourceError
 from leeward.store import FoundResult, Key, Result, RunPaths, output_index, read_files
 from leeward.watch.kinds import present_at

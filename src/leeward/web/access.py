@@ -34,7 +34,7 @@ class Access:
         """Return a cookie name that differs between dashboards: cookies are shared by all ports of a host."""
         return f"leeward-{hashlib.sha256(self.token.encode()).hexdigest()[:12]}"
 
-    def knows_host(self, header: str | None) -> bool:
+    def accepts_host(self, header: str | None) -> bool:
         """Return whether the Host header names this server."""
         found = _HOST.fullmatch((header or "").strip().lower())
         return found is not None and (found[1] or found[2]) in self.hosts

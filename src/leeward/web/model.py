@@ -1,35 +1,29 @@
 """The data of the dashboard, cached so that many pages cause few disk reads."""
 
 import threading
-from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from leeward.campaign import Campaign
-from leeward.store import Key, Result
+from leeward.store import Key, Result, file_identity
 from leeward.watch import (
-    FarmShape,
-    Figures,
     LayoutView,
     Observation,
     ResultSeen,
     Snapshot,
     TaskTable,
     best_of_farms,
-    farm_shape,
     find_result,
     find_results,
-    identity,
     layout_view,
     run_of,
 )
-from leeward.web.looks import Background, Looks
-from leeward.wind import WindRose, wind_rose
+from leeward.web.reading import Background, Reader
 
-WAIT_S = 0.6  # wait for wake losses; then a page is shown without them
+WAIT_S = 0.6  # a page waits this long for wake losses, then it is shown without them
 VIEWS_KEPT = 64
 RESULTS_KEPT = 256
 
@@ -40,19 +34,17 @@ class Model:
     def __init__(self, path: Path, campaign: Campaign | None = None) -> None:
         """Start the background threads. campaign: replaces the one found with the results."""
         self.path = path
-        self._looks = Looks(path, campaign)
-        self._lock = threading.Lock()  # of the caches, held briefly
-        self._counting = threading.Lock()
-        self._tasks: tuple[Observation, TaskTable] | None = None
-        self._figures = Figures(path)
-        self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
-        self._views: OrderedDict[tuple[Campaign | None, Key, str], Future[LayoutView]] = OrderedDict()
+        self._reader = Reader(path, campaign)
+        self._table_lock = threading.Lock()
+        self._results: dict[Key, tuple[object, ResultSeen]] = {}
         self._work = Background("wake losses")
+        self._table = lru_cache(maxsize=1)(TaskTable)
+        self._view = lru_cache(maxsize=VIEWS_KEPT)(self._start_view)
 
     # --- counted ---
 
     def observation(self) -> Observation:
-        return self._looks.latest()
+        return self._reader.latest()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -64,19 +56,16 @@ class Model:
 
     def remark(self) -> str:
         """Return a remark if the data are out of date, else ""."""
-        return self._looks.remark()
+        return self._reader.remark()
 
     def tasks(self) -> TaskTable:
         """Return all tasks."""
         seen = self.observation()
-        with self._counting:
-            if self._tasks is None or self._tasks[0] is not seen:
-                self._figures.refresh()
-                self._tasks = seen, TaskTable(seen, self._figures)
-            return self._tasks[1]
+        with self._table_lock:
+            return self._table(seen)
 
     def warm_up(self) -> None:
-        """Make the table of tasks in advance; an error is raised when a page asks for it."""
+        """Make the table of tasks in advance. An error is raised later, when a page asks for the table."""
         self._work.submit(self.tasks)
 
     # --- read ---
@@ -96,25 +85,20 @@ class Model:
 
     def _known(self, key: Key) -> Result | None:
         """Return a cached result if its files have not changed, else None."""
-        with self._lock:
-            kept = self._results.get(key)
-            if kept is not None:
-                self._results.move_to_end(key)
+        kept = self._results.get(key)
         return kept[1].result if kept is not None and kept[0] == self._places(kept[1]) else None
 
     def _keep(self, seen: ResultSeen) -> Result:
-        places = self._places(seen)
-        with self._lock:
-            self._results[seen.result.key] = places, seen
-            if len(self._results) > RESULTS_KEPT:
-                self._results.popitem(last=False)
+        if len(self._results) >= RESULTS_KEPT:
+            self._results.clear()
+        self._results[seen.result.key] = self._places(seen), seen
         return seen.result
 
     def _places(self, seen: ResultSeen) -> object:
         """Return the identities of the file that held a result and of the one that is searched first."""
         run = run_of(self.path)
         first = self.path if run is None or self.path.is_file() else run.shard(seen.result.key)
-        return identity(first), identity(seen.file)
+        return file_identity(first), file_identity(seen.file)
 
     # --- computed ---
 
@@ -124,34 +108,11 @@ class Model:
         The first one takes a second, or half a minute if the wake engine has to be compiled.
         """
         campaign = self.campaign
-        which = campaign, result.key, result.digest
-        with self._lock:
-            if which not in self._views:
-                self._views[which] = self._work.submit(lambda: layout_view(campaign, result))
-                if len(self._views) > VIEWS_KEPT:
-                    self._views.popitem(last=False)
-            self._views.move_to_end(which)
-            view = self._views[which]
         try:
-            return view.result(timeout=WAIT_S)
+            return self._view(campaign, result).result(timeout=WAIT_S)
         except TimeoutError:
             words = "they are being computed"
             return replace(layout_view(campaign, result, with_losses=False), remark=words, is_pending=True)
 
-    def shapes(self) -> Mapping[int, FarmShape]:
-        """Return all areas; none if the campaign is not known."""
-        return _shapes(self.campaign)
-
-    @property
-    def rose(self) -> WindRose | None:
-        return _rose(self.campaign)
-
-
-@lru_cache(maxsize=1)  # a campaign never changes
-def _shapes(campaign: Campaign | None) -> Mapping[int, FarmShape]:
-    return {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
-
-
-@lru_cache(maxsize=1)
-def _rose(campaign: Campaign | None) -> WindRose | None:
-    return None if campaign is None else wind_rose(campaign.physics.site)
+    def _start_view(self, campaign: Campaign | None, result: Result) -> Future[LayoutView]:
+        return self._work.submit(lambda: layout_view(campaign, result))

@@ -1,8 +1,10 @@
-"""Pages by address: from path and query to a response. No address ever names a file."""
+"""Make the response to a path and query. No path names a file on the disk."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
@@ -10,29 +12,40 @@ from leeward.errors import InputError, LeewardError
 from leeward.formats.geojson import layout_geojson
 from leeward.formats.rows import layout_csv
 from leeward.formats.tabular import csv_text
-from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
+from leeward.pages import frame, overview, settings, task, tasks
+from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
+from leeward.pages.maps import farm_map, layout_plan
+from leeward.pages.parts import Links, facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store import Key, Result
-from leeward.watch import LayoutView, TaskFilter, TaskSeen, WorkerSeen, audit_events, standing_of, task_filter
+from leeward.watch import (
+    LayoutView,
+    TaskFilter,
+    TaskSeen,
+    WorkerSeen,
+    audit_events,
+    farm_shapes,
+    neighbours_of,
+    task_filter,
+    whole_number,
+)
 from leeward.web.model import Model
+from leeward.wind import wind_rose
 from leeward.wording import duration
 
 LINKS = Links(is_live=True)
 LIVE_S, CALM_S = 2.0, 10.0  # update interval of a page during a run, and otherwise
 FEW_WORKERS, FEW_FAILURES = 10, 3  # on the first page
 MOST_FAILURES = 100  # per page
-MOST_FARMS = 100  # per map: more would be too small, and each has a result to read
+MOST_FARMS = 100  # per map; more would be too small, and each needs one result to be read
 MOST_PAGES = 1_000_000
-FEW_FARMS = 5  # whose best results are searched for versions
-TASK_FIGURES = ("aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds")
+FEW_FARMS = 5  # their best results are searched for versions
 
 Query = Mapping[str, str]
 
 
-class RefusalError(LeewardError):
-    """A request that cannot be answered."""
+class HttpError(LeewardError):
+    """An error response to a request."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -40,7 +53,7 @@ class RefusalError(LeewardError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """A response. kind: content type. name: file name of a download. keep_s: how long a browser may cache it."""
 
     body: bytes
@@ -50,29 +63,29 @@ class Answer:
     keep_s: int = 0
 
 
-def answer(model: Model, path: str, query: Query) -> Answer:
+def respond(model: Model, path: str, query: Query) -> Response:
     """Return the response to a request, or a page with the error."""
     try:
         if path in _ASSETS:
-            return Answer(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
+            return Response(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
         if path.startswith("/task/"):
             return _task(model, path.removeprefix("/task/"))
         if path not in _PAGES:
-            raise RefusalError(404, "There is no such page.")
+            raise HttpError(404, "There is no such page.")
         return _PAGES[path](model, query)
-    except RefusalError as refusal:
-        return _error(refusal.status, str(refusal))
+    except HttpError as error:
+        return _error(error.status, str(error))
     except (LeewardError, OSError) as error:  # the results cannot be read now
         return _error(503, str(error))
 
 
-def _error(status: int, words: str) -> Answer:
+def _error(status: int, words: str) -> Response:
     content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "Overview"))]
     again_s = CALM_S if status == 503 else None  # the storage may come back
-    return Answer(frame.live_page(str(status), "", "leeward", content, again_s).encode(), status=status)
+    return Response(frame.live_page(str(status), "", "leeward", content, again_s).encode(), status=status)
 
 
-def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Answer:
+def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Response:
     """Return a page headed by its title; the first page is headed by the campaign's name, and its title is a count."""
     seen = model.snapshot
     pace = refresh_s or (LIVE_S if seen.is_running else CALM_S)
@@ -80,32 +93,32 @@ def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_
     heading = tag("h1", None, name if here == "/" else title)
     seen_at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seen.time))
     age = tag("p", {"id": "as-of", "data-live": True, "class": "as-of"}, f"Updated {seen_at}{model.remark()}.")
-    return Answer(frame.live_page(title, here, name, [heading, *content, age], pace).encode())
+    return Response(frame.live_page(title, here, name, [heading, *content, age], pace).encode())
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
 
 
-def _overview(model: Model, query: Query) -> Answer:
+def _overview(model: Model, query: Query) -> Response:
     seen = model.snapshot
     page = _number(query, "farms")
     waiting = tag("p", {"class": "wait"}, link("/map", "Map of all farms"))
     content: list[Child] = [
         tag("p", None, tag("small", None, seen.run or seen.output)),
         overview.progress(seen, live=True),
-        overview.grid(seen, LINKS, page, live=True),
-        overview.workers(seen, LINKS, FEW_WORKERS, live=True) if seen.run else None,
-        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS, live=True) if seen.run else None,
+        overview.grid(seen, LINKS, page),
+        overview.workers(seen, LINKS, FEW_WORKERS) if seen.run else None,
+        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS) if seen.run else None,
         tag("section", {"id": "map", "data-load": "/map"}, tag("h2", None, "Best layouts"), waiting),
-        overview.remarks(seen, live=True),
+        overview.remarks(seen),
     ]
     short = str(seen.done) if seen.expected is None else f"{seen.done}/{seen.expected}"
     return _page(model, short, "/", content)
 
 
-def _map(model: Model, query: Query) -> Answer:
-    kind, page = _filtered(query).type_idx, _number(query, "farms")
-    every = list(model.shapes().values())
+def _map(model: Model, query: Query) -> Response:
+    kind, page = _task_filter(query).type_idx, _number(query, "farms")
+    every = list(farm_shapes(model.campaign).values())
     shapes = every[page * MOST_FARMS : (page + 1) * MOST_FARMS]
     farms = [shape.farm_idx for shape in shapes] if every else list(model.snapshot.farms)[:MOST_FARMS]
     best = model.best_results(farms, kind)
@@ -116,7 +129,7 @@ def _map(model: Model, query: Query) -> Answer:
     which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
     if shapes:
         words = f"The best layout of each farm{which}, to scale."
-        picture: Child = tasks.best_map(shapes, best, standing_of(model.campaign), words, LINKS, installed)
+        picture: Child = farm_map(shapes, best, neighbours_of(model.campaign), words, LINKS, installed)
     else:
         picture = tag("p", None, "The areas are not known, because the campaign is not known.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
@@ -131,8 +144,8 @@ def _choice(address: str, words: str, is_chosen: bool) -> Markup:
     return tag("a", {"href": address, "aria-current": "true" if is_chosen else None}, words)
 
 
-def _tasks(model: Model, query: Query) -> Answer:
-    wanted = _filtered(query)
+def _tasks(model: Model, query: Query) -> Response:
+    wanted = _task_filter(query)
     table, seen = model.tasks(), model.snapshot
     rows = table.chosen(wanted)
     page = _number(query, "page")
@@ -140,78 +153,78 @@ def _tasks(model: Model, query: Query) -> Answer:
     kept = {name: query[name] for name in ("farm", "type", "seed", "state", "sort") if query.get(name)}
     content: list[Child] = [
         tasks.task_form(seen, kept),
-        tasks.spread(table, wanted, seen, LINKS, live=True),
-        tasks.task_list(shown, len(rows), page, kept, LINKS, live=True),
+        tasks.spread(table, wanted, seen, LINKS),
+        tasks.task_list(shown, len(rows), page, kept, LINKS),
         tasks.downloads(kept),
     ]
     return _page(model, "Tasks", "/tasks", content)
 
 
-def _tasks_csv(model: Model, query: Query) -> Answer:
+def _tasks_csv(model: Model, query: Query) -> Response:
     table = model.tasks()
-    rows = map(vars, table.rows(table.chosen(_filtered(query))))
-    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh", *TASK_FIGURES[1:]]
-    values = ([str(row["key"]), *row["key"], row["state"], *(row[name] for name in TASK_FIGURES)] for row in rows)
-    return Answer(csv_text(header, values).encode(), "text/csv; charset=utf-8", name="tasks.csv")
+    _, _, _, *figures = (field.name for field in fields(TaskSeen))
+    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh", *figures]
+    rows = (vars(row).values() for row in table.rows(table.chosen(_task_filter(query))))
+    values = ([str(key), *key, *others] for key, *others in rows)
+    return Response(csv_text(header, values).encode(), "text/csv; charset=utf-8", name="tasks.csv")
 
 
-def _workers(model: Model, query: Query) -> Answer:
-    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS, live=True)])
+def _workers(model: Model, query: Query) -> Response:
+    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS)])
 
 
-def _failures(model: Model, query: Query) -> Answer:
+def _failures(model: Model, query: Query) -> Response:
     seen = model.snapshot
     page = _number(query, "page")
     shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
     pages = -(-len(seen.failures) // MOST_FAILURES)
-    listed = overview.failures(seen, shown, LINKS, live=True)
+    listed = overview.failures(seen, shown, LINKS)
     return _page(model, "Failures", "/failures", [listed, pager("/failures", page, pages)])
 
 
-def _settings(model: Model, query: Query) -> Answer:
+def _settings(model: Model, query: Query) -> Response:
     some = model.best_results(list(model.snapshot.farms)[:FEW_FARMS]).values()
     versions = next((str(result.details.get("versions", "")) for result in some), "")
-    shown = settings.settings(model.campaign, model.shapes(), versions)
-    return _page(model, "Settings", "/settings", [shown, _wind(model)])
+    shown = settings.settings(model.campaign, farm_shapes(model.campaign), versions)
+    return _page(model, "Settings", "/settings", [shown, _wind(model.campaign)])
 
 
-def _wind(model: Model) -> Child:
-    rose = model.rose
-    return None if rose is None else section("wind", "Wind", task.rose(rose))
+@lru_cache(maxsize=1)
+def _wind(campaign: Campaign | None) -> Markup | None:
+    return None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
 
 
-def _audit(model: Model, query: Query) -> Answer:
-    trail = audit_pages.audit_trail(audit_events(model.path), _number(query, "page"), LINKS, live=True)
+def _audit(model: Model, query: Query) -> Response:
+    trail = overview.audit_trail(audit_events(model.path), _number(query, "page"), LINKS)
     return _page(model, "Audit", "/audit", [trail])
 
 
-def _compare(model: Model, query: Query) -> Answer:
+def _compare(model: Model, query: Query) -> Response:
     first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
     form = _compare_form(str(first.result.key), str(second.result.key))
-    content: list[Child] = [task.comparison(first, second, live=True), form]
-    return _page(model, "Comparison", "", content, refresh_s=LIVE_S if _is_pending(first, second) else None)
+    content: list[Child] = [task.comparison(first, second), form]
+    return _page(model, "Comparison", "", content, refresh_s=LIVE_S if first.is_pending or second.is_pending else None)
 
 
 # --- one task --------------------------------------------------------------------------------------------------------
 
 
-def _task(model: Model, name: str) -> Answer:
+def _task(model: Model, name: str) -> Response:
     for ending, (kind, write) in _FILES.items():
         if name.endswith(ending):
-            result = _found(model, name.removesuffix(ending))
-            try:
+            result = _result(model, name.removesuffix(ending))
+            with _errors_as(404):
                 text = write(result, model.campaign)
-            except InputError as error:
-                raise RefusalError(404, str(error)) from error
-            return Answer(text.encode(errors="replace"), f"{kind}; charset=utf-8", name=name)
-    key = _key(name)
+            return Response(text.encode(errors="replace"), f"{kind}; charset=utf-8", name=name)
+    with _errors_as(404):
+        key = Key.parse(name)
     row = model.tasks().find(key)
     if row is None:
-        raise RefusalError(404, f"{key} is neither a task of this campaign nor an existing result.")
+        raise HttpError(404, f"{key} is neither a task of this campaign nor an existing result.")
     if row.state != "done":
-        return _page(model, str(key), "", _undone(model, row), refresh_s=LIVE_S)
+        return _page(model, name, "", _unfinished(model, row), refresh_s=LIVE_S)
     view = _view(model, name)
-    return _page(model, str(key), "", _done(model, view), refresh_s=LIVE_S if _is_pending(view) else None)
+    return _page(model, name, "", _finished(model, view), refresh_s=LIVE_S if view.is_pending else None)
 
 
 def _geojson(result: Result, campaign: Campaign | None) -> str:
@@ -220,7 +233,7 @@ def _geojson(result: Result, campaign: Campaign | None) -> str:
     return layout_geojson(result, campaign)
 
 
-def _done(model: Model, view: LayoutView) -> list[Child]:
+def _finished(model: Model, view: LayoutView) -> list[Child]:
     key = view.result.key
     cell = link(LINKS.cell(key.farm_idx, key.type_idx), "all seeds of this farm and type")
     campaign = model.campaign
@@ -230,32 +243,31 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
     phases = task.phases(view.result)
     best = model.tasks().best_key(key.farm_idx, key.type_idx)
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
-    losses = None if view.wake_loss is None else view.wake_loss.tolist()
-    turbines = tag("summary", None, "coordinates"), task.coordinates(view.result, losses)
-    plan = section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True)
+    turbines = tag("summary", None, "coordinates"), task.coordinates(view)
+    plan = section("plan", "Layout", layout_plan(view), task.spacing_switch(view), live=True)
     figures = section("facts", "Figures", task.result_facts(view), live=True)
     return [
         tag("p", None, cell, " · download: ", files),
         tag("div", {"class": "columns"}, plan, figures),
         section("phases", "AEP by phase", phases) if phases is not None else None,
-        _wind(model),
+        _wind(model.campaign),
         section("compare", "Compare", compare),
         section("coordinates", "Turbines", tag("details", {"id": "turbines"}, *turbines), live=True),
     ]
 
 
-def _undone(model: Model, row: TaskSeen) -> list[Child]:
+def _unfinished(model: Model, row: TaskSeen) -> list[Child]:
     """Return the content of a page of a task without a result."""
     seen = model.snapshot
     failed = [overview.failure(each, seen, LINKS) for each in seen.failures if each.key == str(row.key)]
-    doing = [_at_work(worker) for worker in seen.workers if worker.task == str(row.key)]
+    doing = [_worker_facts(worker) for worker in seen.workers if worker.task == str(row.key)]
     return [
         section("state", "State", tag("p", None, state_mark(row.state)), *doing, *failed, live=True),
         tag("p", None, link(LINKS.cell(row.key.farm_idx, row.key.type_idx), "all seeds of this farm and type")),
     ]
 
 
-def _at_work(worker: WorkerSeen) -> Markup:
+def _worker_facts(worker: WorkerSeen) -> Markup:
     return facts(
         [
             ("worker", worker.name),
@@ -280,44 +292,37 @@ def _compare_form(first: str, second: str) -> Markup:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-def _key(text: str) -> Key:
+@contextmanager
+def _errors_as(status: int) -> Iterator[None]:
+    """Turn an error into a response with this status."""
     try:
-        return Key.parse(text)
-    except InputError as error:
-        raise RefusalError(404, str(error)) from error
-
-
-def _found(model: Model, name: str) -> Result:
-    key = _key(name)
-    row = model.tasks().find(key)
-    if row is None or row.state != "done":  # spares a search through all files
-        raise RefusalError(404, f"There is no result for {key}.")
-    try:
-        return model.result(key)
+        yield
     except LeewardError as error:
-        raise RefusalError(404, str(error)) from error
+        raise HttpError(status, str(error)) from error
+
+
+def _result(model: Model, name: str) -> Result:
+    with _errors_as(404):
+        key = Key.parse(name)
+    row = model.tasks().find(key)
+    if row is None or row.state != "done":  # saves a search through all files
+        raise HttpError(404, f"There is no result for {key}.")
+    with _errors_as(404):
+        return model.result(key)
 
 
 def _view(model: Model, name: str) -> LayoutView:
-    return model.view(_found(model, name))
+    return model.view(_result(model, name))
 
 
-def _is_pending(*views: LayoutView) -> bool:
-    return any(view.wake_loss is None and view.is_pending for view in views)
-
-
-def _filtered(query: Query) -> TaskFilter:
-    try:
+def _task_filter(query: Query) -> TaskFilter:
+    with _errors_as(400):
         return task_filter(query)
-    except InputError as error:
-        raise RefusalError(400, str(error)) from error
 
 
 def _number(query: Query, name: str) -> int:
-    text = query.get(name, "") or "0"
-    if not (text.isascii() and text.isdigit() and len(text) <= 7):
-        raise RefusalError(400, f"{name} is {text!r:.40}; expected a page number")
-    return min(int(text), MOST_PAGES)
+    with _errors_as(400):
+        return min(whole_number(query, name) or 0, MOST_PAGES)
 
 
 _ASSETS = {
@@ -325,7 +330,7 @@ _ASSETS = {
     "/live.js": "text/javascript; charset=utf-8",
     "/icon.svg": "image/svg+xml",
 }
-_PAGES: dict[str, Callable[[Model, Query], Answer]] = {
+_PAGES: dict[str, Callable[[Model, Query], Response]] = {
     "/": _overview,
     "/map": _map,
     "/tasks": _tasks,

@@ -19,13 +19,13 @@ from leeward import __version__
 from leeward.errors import LeewardError
 from leeward.web.access import TOKEN, Access
 from leeward.web.model import Model
-from leeward.web.routes import Answer, answer
+from leeward.web.routes import Response, respond
 
-MOST_CONNECTIONS = 64  # at a time: every user of the machine can open them
-ROOM_S = 0.5  # wait of a new connection while all others are busy
-LEAVING_S = 20.0  # and after an idle one was closed, which takes a moment on a busy machine
-PATIENCE_S = 30.0  # time limit of an idle connection
-WORTH_PACKING = 2000  # bytes
+MOST_CONNECTIONS = 64  # at a time; every user of the machine can open connections
+CONNECTION_S = 0.5  # a new connection waits this long while all others are busy
+CLOSING_S = 20.0  # and this long after an idle one was closed, because the machine may be busy
+IDLE_S = 30.0  # time limit of an idle connection
+SMALLEST_COMPRESSED = 2000  # bytes; shorter responses are not compressed
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -48,7 +48,10 @@ class Dashboard:
         try:
             family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             self._server = _Server(where, family, model, access)
-        except (OSError, UnicodeError) as error:  # in use, not ours, or not a host name
+        except (
+            OSError,
+            UnicodeError,
+        ) as error:  # the port is in use, the address is invalid here, or it is not a host name
             why = getattr(error, "strerror", None) or error
             raise LeewardError(f"{host}, port {port}: cannot listen there ({why})") from error
         self.host = host
@@ -89,8 +92,8 @@ class _Server(ThreadingHTTPServer):
         self.address_family = family
         self.model = model
         self.access = access
-        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self._waiting: OrderedDict[socket.socket, None] = OrderedDict()  # idle connections, the longest idle first
+        self._connections = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._idle: OrderedDict[socket.socket, None] = OrderedDict()  # idle connections, the longest idle first
         self._counting = threading.Lock()
         super().__init__(address, _Handler)
 
@@ -100,37 +103,37 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Start a thread for a connection; if there are too many, close the one that has been idle the longest."""
-        if not self._room.acquire(blocking=False):
-            patience = LEAVING_S if self._hang_up_on_one() else ROOM_S
-            if not self._room.acquire(timeout=patience):
+        if not self._connections.acquire(blocking=False):
+            wait = CLOSING_S if self._close_longest_idle() else CONNECTION_S
+            if not self._connections.acquire(timeout=wait):
                 self.shutdown_request(request)
                 return
-        self.mark_waiting(request, True)  # now, because its thread may begin late
+        self.mark_idle(request, True)  # now, because its thread may begin late
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread can be started
-            self.mark_waiting(request, False)
-            self._room.release()
+            self.mark_idle(request, False)
+            self._connections.release()
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.mark_waiting(request, False)
-            self._room.release()
+            self.mark_idle(request, False)
+            self._connections.release()
 
-    def mark_waiting(self, request: socket.socket, is_idle: bool) -> None:
+    def mark_idle(self, request: socket.socket, is_idle: bool) -> None:
         """Mark a connection as idle or busy."""
         with self._counting:
-            self._waiting.pop(request, None)
+            self._idle.pop(request, None)
             if is_idle:
-                self._waiting[request] = None
+                self._idle[request] = None
 
-    def _hang_up_on_one(self) -> bool:
+    def _close_longest_idle(self) -> bool:
         """Close the connection that has been idle the longest; return whether there was one."""
         with self._counting:
-            oldest = self._waiting.popitem(last=False)[0] if self._waiting else None
+            oldest = self._idle.popitem(last=False)[0] if self._idle else None
         if oldest is None:
             return False
         with contextlib.suppress(OSError):  # it may already be closed
@@ -148,14 +151,14 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = f"leeward/{__version__}"
     sys_version = ""
     default_request_version = "HTTP/1.0"  # so that requests without a version get headers too
-    timeout = PATIENCE_S
+    timeout = IDLE_S
     disable_nagle_algorithm = True  # else every response waits 40 ms for an acknowledgement
     error_content_type = "text/plain; charset=utf-8"
     error_message_format = "%(code)d %(message)s\n"
     server: _Server
 
     def handle_one_request(self) -> None:
-        self.server.mark_waiting(self.connection, True)
+        self.server.mark_idle(self.connection, True)
         super().handle_one_request()
 
     def end_headers(self) -> None:
@@ -178,53 +181,46 @@ class _Handler(BaseHTTPRequestHandler):
         """Send an error of the library; an unknown method gets a message of ours."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             self.close_connection = True  # a body is not read
-            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this dashboard is read-only", True, {"Allow": "GET, HEAD"})
+            self._send(_plain(405, "this dashboard is read-only"), True, {"Allow": "GET, HEAD"})
         else:
             super().send_error(code, message, explain)
 
     def _respond(self, *, with_body: bool) -> None:
-        self.server.mark_waiting(self.connection, False)
+        self.server.mark_idle(self.connection, False)
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
         if has_body:  # it is not read
             self.close_connection = True
         access, target, hosts = self.server.access, _Target.of(self.path), self.headers.get_all("Host", [])
         lengths = self.headers.get_all("Content-Length", [])
-        if len(lengths) > 1 or "," in "".join(lengths):  # a proxy may believe another one
+        headers: dict[str, str] = {}
+        if len(lengths) > 1 or "," in "".join(lengths):  # a proxy may use the other one
             self.close_connection = True
-            self._refuse(HTTPStatus.BAD_REQUEST, "more than one Content-Length", with_body)
-        elif len(hosts) != 1 or not access.knows_host(hosts[0]):
-            words = "not served under that name; `leeward serve --name NAME` adds it"
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, words, with_body)
+            found = _plain(400, "more than one Content-Length")
+        elif len(hosts) != 1 or not access.accepts_host(hosts[0]):
+            found = _plain(421, "not served under that name; `leeward serve --name NAME` adds it")
         elif target is None:
-            self._refuse(HTTPStatus.BAD_REQUEST, "invalid address", with_body)
+            found = _plain(400, "invalid address")
         elif access.is_token(target.query.get(TOKEN)):
             headers = {"Location": target.without_token(), "Set-Cookie": access.set_cookie()}
-            self._send(Answer(b"", status=303), with_body, headers)
+            found = Response(b"", status=303)
         elif access.has_cookie(self.headers.get("Cookie")):
-            self._send(self._answered(target), with_body)
+            found = self._response_to(target)
         else:
-            words = "open the address that `leeward serve` printed, including the token"
-            self._refuse(HTTPStatus.FORBIDDEN, words, with_body)
+            found = _plain(403, "open the address that `leeward serve` printed, including the token")
+        self._send(found, with_body, headers)
 
-    def _answered(self, target: "_Target") -> Answer:
+    def _response_to(self, target: "_Target") -> Response:
         """Return the response; an unexpected error is printed on the terminal, not sent to the browser."""
         try:
-            return answer(self.server.model, target.path, target.query)
+            return respond(self.server.model, target.path, target.query)
         except Exception:
-            if self.server.is_closing:  # its data are gone, and nobody waits for it
+            if self.server.is_closing:  # its data may be gone, and no client waits for it
                 self.close_connection = True
-                return Answer(b"503 the dashboard is shutting down\n", "text/plain; charset=utf-8", 503)
+                return _plain(503, "the dashboard is shutting down")
             traceback.print_exc()
-            return Answer(
-                b"500 internal error of leeward; see the terminal of `leeward serve`\n",
-                "text/plain; charset=utf-8",
-                500,
-            )
+            return _plain(500, "internal error of leeward; see the terminal of `leeward serve`")
 
-    def _refuse(self, status: HTTPStatus, words: str, with_body: bool, more: Mapping[str, str] | None = None) -> None:
-        self._send(Answer(f"{int(status)} {words}\n".encode(), "text/plain; charset=utf-8", status), with_body, more)
-
-    def _send(self, found: Answer, with_body: bool, more: Mapping[str, str] | None = None) -> None:
+    def _send(self, found: Response, with_body: bool, more: Mapping[str, str] | None = None) -> None:
         tag = f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'
         is_known = found.status == 200 and self.headers.get("If-None-Match") == tag
         body = b"" if is_known else found.body
@@ -242,21 +238,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(found.name)}")
         if not is_known:
             self.send_header("Content-Type", found.kind)
-            body = self._packed(body)
+            body = self._compressed(body)
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if with_body:
             self.wfile.write(body)
 
-    def _packed(self, body: bytes) -> bytes:
+    def _compressed(self, body: bytes) -> bytes:
         """Return the body compressed if the browser accepts that: pages may come through a tunnel."""
-        if len(body) < WORTH_PACKING or "gzip" not in self.headers.get("Accept-Encoding", ""):
+        if len(body) < SMALLEST_COMPRESSED or "gzip" not in self.headers.get("Accept-Encoding", ""):
             return body
         self.send_header("Content-Encoding", "gzip")
         return gzip.compress(body, 3, mtime=0)
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
+
+
+def _plain(status: int, words: str) -> Response:
+    return Response(f"{status} {words}\n".encode(), "text/plain; charset=utf-8", status)
 
 
 class _Target(NamedTuple):

@@ -5,7 +5,7 @@ to the user, has mode 0700 and is not a link), and its files are opened relative
 a parent folder can remove the cache, but cannot replace it. An unsafe folder is not used.
 
 Everything in it can be deleted at any time. A file is written under a temporary name and renamed when complete, and
-verified against its checksum when read. An error here costs time, never a result.
+verified against its checksum when read. An error here costs time, but no result is lost.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ T = TypeVar("T")
 _CHECKSUM = 32
 _PIECE = 1 << 20
 _FOLDERS_OPEN = os.open in os.supports_dir_fd  # not on Windows, where a user's profile is private
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @functools.cache
@@ -41,7 +41,9 @@ def cache_folder() -> Path | None:
         named = os.environ.get("LEEWARD_CACHE_DIR")
         base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leeward"
         base = base.absolute()  # a custom recipe may change the working directory
-        base.mkdir(parents=True, exist_ok=True, mode=0o775)  # whatever the umask: see _check_parents
+        base.mkdir(
+            parents=True, exist_ok=True, mode=0o775
+        )  # not writable by everybody, whatever the umask: see _check_parents
         folder = base / f"of-user-{os.getuid() if hasattr(os, 'getuid') else 'me'}"
         _check_parents(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
@@ -51,7 +53,7 @@ def cache_folder() -> Path | None:
 
 
 def private_folder(folder: Path) -> Path | None:
-    """Return the folder, made if missing; None (with a warning) if other users have access to it."""
+    """Return the folder, created if it is missing; None (with a warning) if other users have access to it."""
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
         with _opened(folder):
@@ -68,7 +70,7 @@ def open_private(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def store(path: Path, content: bytes) -> None:
-    """Write `content` and its checksum to `path` in one step, safe against other processes. A failure is a warning."""
+    """Write `content` and its checksum to `path` atomically. A failure only causes a warning."""
     temporary = f"{path.name}.{secrets.token_hex(8)}"
     try:
         with _opened(path.parent) as folder:
@@ -117,7 +119,7 @@ def _read(path: Path, use: Callable[[BinaryIO], T]) -> T | None:
     """Return `use(file)`; None if the file is missing, damaged, or (with a warning) cannot be read."""
     try:
         with os.fdopen(open_private(path), "rb") as file:
-            return use(file) if _is_whole(file) else None
+            return use(file) if _matches_checksum(file) else None
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -125,7 +127,7 @@ def _read(path: Path, use: Callable[[BinaryIO], T]) -> T | None:
         return None
 
 
-def _is_whole(file: BinaryIO) -> bool:
+def _matches_checksum(file: BinaryIO) -> bool:
     """Return whether the file matches its checksum, and rewind it."""
     digest = hashlib.sha256()
     left = os.fstat(file.fileno()).st_size - _CHECKSUM
@@ -156,7 +158,7 @@ class _Folder:
 
     def open(self, name: str, flags: int) -> int:
         """Open a regular file that only this user can write, and return its handle."""
-        handle = os.open(self._at(name), flags | _CAREFULLY, 0o600, dir_fd=self.handle)
+        handle = os.open(self._at(name), flags | _SAFE_FLAGS, 0o600, dir_fd=self.handle)
         try:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
@@ -237,7 +239,7 @@ def _reason(folder: Path, error: OSError) -> str:
 
 @functools.cache
 def _warn(reason: str) -> None:
-    """Warn once in a process."""
+    """Issue a warning, once in a process."""
     warnings.warn(
         f"leeward: cannot use its cache folder ({reason}); compiling without it. "
         "Set LEEWARD_CACHE_DIR to a folder that only you can write.",

@@ -1,5 +1,7 @@
 """Checks of user input. A message names the number at fault, where it is and what was expected."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,19 +13,33 @@ SLACK = 0.01  # sums of rounded figures may exceed 1 by this much
 FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables of the wake models end there too
 
 
-def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
-    """Return `values` as an array of finite floats with one of the allowed numbers of dimensions."""
+def reject(values: Array, is_bad: npt.NDArray[np.bool_], what: str, expected: str, unit: str = "") -> None:
+    """Raise InputError for the first bad value, if there is one."""
+    for place in np.argwhere(is_bad)[:1]:
+        index = ", ".join(str(i) for i in place)
+        raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}{unit}; expected {expected}")
+
+
+def check_increasing(values: Array, what: str, expected: str) -> None:
+    """Raise InputError for the first value that is not above the one before it."""
+    for i in np.flatnonzero(np.diff(values) <= 0)[:1]:
+        raise InputError(f"{what}[{i + 1}] is {values[i + 1]:g} after {values[i]:g}; expected {expected}")
+
+
+def _numbers(values: npt.ArrayLike, what: str) -> Array:
     try:
-        array = np.array(values, dtype=np.float64)
+        return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected numbers, found {values!r:.100}") from error
+
+
+def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
+    """Return `values` as an array of finite floats with one of the allowed numbers of dimensions."""
+    array = _numbers(values, what)
     if array.ndim not in dimensions:
         allowed = " or ".join(str(d) for d in dimensions)
         raise InputError(f"{what}: expected {allowed} dimension(s), found the shape {array.shape}")
-    if not np.isfinite(array).all():
-        place = np.argwhere(~np.isfinite(array))[0]
-        index = ", ".join(str(i) for i in place)
-        raise InputError(f"{what}[{index}] is {array[tuple(place)]}; expected a finite number")
+    reject(array, ~np.isfinite(array), what, "a finite number")
     return array
 
 
@@ -48,9 +64,7 @@ def positive(value: float, what: str) -> float:
 
 def probabilities(values: Array, what: str) -> Array:
     """Return `values`; raise InputError if one is negative or they add up to more than 1.01."""
-    for place in np.argwhere(values < 0)[:1]:
-        index = ", ".join(str(i) for i in place)
-        raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}; expected 0 or more")
+    reject(values, values < 0, what, "0 or more")
     total = float(values.sum())
     if total > 1 + SLACK:
         hint = " (per cent? divide by 100)" if 99 < total < 101 else ""
@@ -60,10 +74,7 @@ def probabilities(values: Array, what: str) -> Array:
 
 def turbulence(values: npt.ArrayLike, what: str) -> Array:
     """Return turbulence intensities, fractions, as an array of the same shape as `values`."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what}: expected numbers, found {values!r:.100}") from error
+    array = _numbers(values, what)
     bad = ~(np.isfinite(array) & (array >= 0) & (array < 1))
     if bad.any():
         found = array[bad].flat[0]
@@ -79,15 +90,14 @@ def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Arr
     if len(east) != len(north):
         raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected the same number")
     for name, values in (("x", east), ("y", north)):
-        for i in np.flatnonzero(np.abs(values) > FARTHEST_M)[:1]:
-            raise InputError(f"{what}{name}[{i}] is {values[i]:g} m; expected metres, at most {FARTHEST_M:g}")
+        reject(values, np.abs(values) > FARTHEST_M, f"{what}{name}", f"metres, at most {FARTHEST_M:g}", " m")
     return east, north
 
 
 def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
     """Return the coordinates of turbines, no two of them at the same point."""
     east, north = coordinates(x, y, what)
-    if len(np.unique(east)) == len(east):  # the usual case, and cheap to find out
+    if len(np.unique(east)) == len(east):  # the usual case, and cheap to test
         return east, north
     order = np.lexsort((north, east))
     same = (np.diff(east[order]) == 0) & (np.diff(north[order]) == 0)
@@ -101,12 +111,22 @@ def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array
 
 
 def one_or_more(values: npt.ArrayLike, what: str) -> Array:
-    """Return a number, or several, as an array of one dimension."""
-    return finite_array(np.atleast_1d(np.asarray(values)), what)
+    """Return one or more numbers as an array of one dimension."""
+    array = finite_array(np.atleast_1d(np.asarray(values)), what)
+    if len(array) == 0:
+        raise InputError(f"{what} is empty; expected at least one")
+    return array
+
+
+def one_of(value: str, known: Sequence[str], what: str) -> str:
+    """Return `value`; raise InputError if it is unknown."""
+    if value not in known:
+        raise InputError(f"{what} is {value!r:.40}; expected one of {', '.join(known)}")
+    return value
 
 
 def angles(directions: Array) -> Array:
     """Return `directions`; raise InputError if one is not from 0 to 360 degrees."""
-    for i in np.flatnonzero((directions < 0) | (directions > 360))[:1]:
-        raise InputError(f"direction [{i}] is {directions[i]:g}; expected degrees from 0 to 360 (take them % 360)")
+    is_outside = (directions < 0) | (directions > 360)
+    reject(directions, is_outside, "direction ", "degrees from 0 to 360 (take them % 360)")
     return directions

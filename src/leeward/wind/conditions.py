@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.capacity import GWH_PER_MW as GWH_PER_MW
-
-Array = npt.NDArray[np.float64]
+from leeward.wind.checks import Array as Array
 
 GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 

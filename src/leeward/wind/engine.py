@@ -1,27 +1,27 @@
-"""The layer between farm and kernels: checks, allocation and conversion."""
+"""The layer between farm and kernels: it converts the input, allocates the output and calls the kernels."""
 
 import functools
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from leeward.wind.conditions import Conditions
-from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Known, Model, Places, Wind, curves_of
+from leeward.wind.conditions import Array, Conditions
+from leeward.wind.kernels.data import ELEMENTS, Kernels, Kinds, Known, Model, Places, Wind, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel, result_type
 
-Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 LANES = 4  # several speeds per direction are padded to a multiple of this, for the vector loops
-BLOCK = 16384  # most turbines x directions x speeds in a block: they fit the second-level cache
+BLOCK = 16384  # largest number of turbines x directions x speeds in a block: fits the second-level cache
 
 LARGE_BLOCK = 30 << 20  # bytes; glibc adapts to blocks of up to 32 MB
-NOWHERE = np.empty(0)
-NO_KIND = np.empty(0, dtype=np.uint32)
+NO_PLACES = Places(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
 NO_SPEEDS = np.empty((0, 0))
 
 
@@ -39,38 +39,49 @@ class Block:
     extent: float
     at: Places
 
-    @property
-    def elements(self) -> int:
-        """Return the number of directions times speeds."""
-        return (self.end - self.begin) * int(self.wind.speed.shape[1])
-
 
 def wind_of(conditions: Conditions) -> Wind:
-    """Return the conditions in the form that the kernels need."""
-    conditions = _narrow(conditions)
+    """Return the conditions in the form that the kernels need.
+
+    A direction with more than ELEMENTS speeds is repeated, each time with a part of them. Several speeds are padded to
+    a multiple of LANES: speed and turbulence with the last value, weight with 0.
+    """
+    directions, speeds = conditions.speed.shape
+    parts = -(-speeds // ELEMENTS)
+
+    def lanes(values: Array, mode: Literal["edge", "constant"]) -> Array:
+        rows = _padded(values, parts, mode).reshape(directions * parts, -1)
+        filled = _padded(rows, LANES, mode) if rows.shape[1] > 1 else rows
+        return np.array(filled, order="C")  # the kernels are compiled for writable C arrays
+
     return Wind(
-        *_cosine_and_sine(conditions.direction),
-        _fill(conditions.speed, "edge"),
-        _fill(conditions.weight, "constant"),
-        _fill(conditions.turbulence_intensity, "edge"),
+        *_cosine_and_sine(np.repeat(conditions.direction, parts)),
+        lanes(conditions.speed, "edge"),
+        lanes(conditions.weight, "constant"),
+        lanes(conditions.turbulence_intensity, "edge"),
     )
 
 
-def blocks(
-    wind: Wind, x: Array, y: Array, kinds: Indices, at: tuple[Array, Array, Indices] | None = None
-) -> Iterator[Block]:
-    """Yield all conditions in blocks of a fixed size."""
+def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES) -> Iterator[Block]:
+    """Yield all conditions in blocks of a fixed size. points: to evaluate."""
     # differences of large coordinates are exact; sums of their products are not
-    origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
-    places = Places(x - origin_x, y - origin_y, kinds)
-    points = Places(NOWHERE, NOWHERE, NO_KIND)
-    if at is not None:
-        points = Places(at[0] - origin_x, at[1] - origin_y, at[2])
-    extent = _extent((places.x, points.x), (places.y, points.y))
+    x, y = (turbines.x[0], turbines.y[0]) if len(turbines.x) else (0.0, 0.0)
+    places, at = (Places(each.x - x, each.y - y, each.kind) for each in (turbines, points))
+    extent = _extent(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)))
     directions, lanes = wind.speed.shape
-    size = max(1, min(BLOCK // max(len(x), 1), ELEMENTS) // lanes)
+    size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
-        yield Block(places, wind, begin, min(begin + size, directions), extent, points)
+        yield Block(places, wind, begin, min(begin + size, directions), extent, at)
+
+
+def each_block(work: Callable[[Block], T], parts: Iterator[Block], threads: int) -> Iterator[T]:
+    """Yield the results in the order of the blocks, so that sums do not depend on the number of threads."""
+    if threads == 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        while some := list(itertools.islice(parts, 4 * threads)):  # a few at a time, to save memory
+            yield from pool.map(work, some)
 
 
 class Engine:
@@ -87,25 +98,18 @@ class Engine:
         self._options_by_extent: dict[float, Model] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave compiled kernels out: another process loads them from the disk cache."""
+        """Return the state without compiled kernels: another process loads them from the disk cache."""
         return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
 
     def in_turbulence(self, turbulence_intensity: Array) -> "Engine":
         """Return an engine with the same turbines and model for other turbulence intensities."""
         return Engine(self.turbines, self._model, turbulence_intensity)
 
-    def power(self, block: Block) -> Array:
-        """Return the weighted power of each turbine, MW."""
+    def power(self, block: Block, speeds: Array = NO_SPEEDS) -> Array:
+        """Return the weighted power of each turbine, MW. Fill `speeds` of shape (turbines, elements), if given."""
         power = np.zeros(len(block.places.x))
-        self._kernels.energy(*self._arguments(block), power, NO_SPEEDS)
-        return power
-
-    def power_and_speeds(self, block: Block) -> tuple[Array, Array]:
-        """Return the weighted power of each turbine (MW), and effective speeds of shape (turbines, elements)."""
-        power = np.zeros(len(block.places.x))
-        speeds = np.empty((len(power), block.elements))
         self._kernels.energy(*self._arguments(block), power, speeds)
-        return power, speeds
+        return power
 
     def gradient(self, block: Block, counted: Array) -> Array:
         """Return the weighted power of each turbine (MW), and derivatives of the counted sum by x and by y (MW/m)."""
@@ -190,54 +194,28 @@ class Engine:
 def keep_freed_memory() -> None:
     """Make the C library keep the memory that a kernel frees for the next call.
 
-    A call needs some MB of scratch. glibc returns freed memory to the system, and to get it back, page by page, costs
-    nearly as much as the arithmetic. After it has freed one large block, glibc keeps that much (its thresholds are
-    dynamic). With another C library this does nothing.
+    A call needs some MB of scratch memory. glibc returns freed memory to the system, and getting it back, page by page,
+    costs nearly as much as the arithmetic. After glibc has freed one large block, it keeps that much (its thresholds
+    are dynamic). With another C library this has no effect.
     """
     np.empty(LARGE_BLOCK, dtype=np.uint8)
 
 
 def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
-    """Return them for the angle the wind comes from, anticlockwise from east; exact for the four main directions."""
+    """Return cosine and sine of the angle the wind comes from, anticlockwise from east; exact for multiples of 90°."""
     angle = np.deg2rad(90.0 - direction)
     cosine, sine = np.cos(angle), np.sin(angle)
     quarter = direction % 90.0 == 0.0
     return np.where(quarter, np.round(cosine), cosine), np.where(quarter, np.round(sine), sine)
 
 
-def _extent(x: Iterable[Array], y: Iterable[Array]) -> float:
+def _extent(x: Array, y: Array) -> float:
     """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it."""
-    diagonal = math.hypot(_range(x), _range(y))
+    diagonal = math.hypot(x.max() - x.min(), y.max() - y.min()) if len(x) else 0.0
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
 
 
-def _range(values: Iterable[Array]) -> float:
-    ends = [end for part in values if len(part) for end in (float(part.min()), float(part.max()))]
-    return max(ends) - min(ends) if ends else 0.0
-
-
-def _narrow(conditions: Conditions) -> Conditions:
-    """Return the conditions with at most ELEMENTS speeds per direction; directions are repeated if necessary."""
-    directions, speeds = conditions.speed.shape
-    if speeds <= ELEMENTS:
-        return conditions
-    parts = -(-speeds // ELEMENTS)
-    missing = -speeds % parts
-
-    def folded(values: Array, mode: Literal["edge", "constant"]) -> Array:
-        return np.pad(values, ((0, 0), (0, missing)), mode=mode).reshape(directions * parts, -1)
-
-    return Conditions(
-        np.repeat(conditions.direction, parts),
-        folded(conditions.speed, "edge"),
-        folded(conditions.weight, "constant"),
-        folded(conditions.turbulence_intensity, "edge"),
-    )
-
-
-def _fill(values: Array, mode: Literal["edge", "constant"]) -> Array:
-    """Pad several lanes to a multiple of LANES, with the last value or with 0."""
-    lanes = values.shape[1]
-    missing = -lanes % LANES if lanes > 1 else 0
-    filled = np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else values
-    return np.array(filled, order="C")  # the kernels are compiled for writable C arrays
+def _padded(values: Array, multiple: int, mode: Literal["edge", "constant"]) -> Array:
+    """Return the values with a multiple of this many columns, padded with the last value or with 0."""
+    missing = -values.shape[1] % multiple
+    return np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else values

@@ -1,11 +1,8 @@
 """Wind farms: the energy of a layout and its gradient."""
 
 import functools
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,23 +10,19 @@ import numpy.typing as npt
 from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
-from leeward.wind.checks import coordinates, positions
+from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import Block, Engine, blocks, wind_of
-from leeward.wind.flow import Flow
-from leeward.wind.kernels.data import Indices, Wind
-from leeward.wind.maps import NextTurbineMap, PlacedTurbines
+from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, each_block, wind_of
+from leeward.wind.flow import Flow, NextTurbineMap
+from leeward.wind.kernels.data import Places, Wind
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
 
-Array = npt.NDArray[np.float64]
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Existing turbines. Their wakes count, their energy does not, and they never move."""
+    """Existing turbines: their wakes reduce the yield of the farm, but their own energy is not counted."""
 
     x: npt.ArrayLike
     y: npt.ArrayLike
@@ -82,7 +75,7 @@ class Simulation:
 
 
 class WindFarm:
-    """A site, one or more turbine types and a wake model, to evaluate layouts with.
+    """A site, one or more turbine types and a wake model. The methods evaluate layouts.
 
     turbine: one type for all positions, or one for each. wake_model: a name (`module:Name` for a custom model), or an
     object with options. neighbours: existing turbines. threads: number of threads; results do not depend on it.
@@ -109,22 +102,24 @@ class WindFarm:
         self.wake_model = models.wake_model(wake_model)
         self.neighbours = neighbours
         self.threads = threads
-        self._neighbour_x, self._neighbour_y = np.empty(0), np.empty(0)
-        self._neighbour_types: list[Turbine] = []
+        x, y = NO_PLACES.x, NO_PLACES.y
+        others: list[Turbine] = []
         if neighbours is not None:
             if not isinstance(neighbours, Neighbours):
                 raise InputError(f"neighbours is {neighbours!r:.60}; expected Neighbours(x, y, turbine)")
-            self._neighbour_x, self._neighbour_y = positions(neighbours.x, neighbours.y, "neighbours: ")
-            self._neighbour_types = _one_each(neighbours.turbine, len(self._neighbour_x), "neighbours: ")
+            x, y = positions(neighbours.x, neighbours.y, "neighbours: ")
+            others = _one_each(neighbours.turbine, len(x), "neighbours: ")
             # a copy, because the caller may change the arrays and lists
-            self.neighbours = Neighbours(self._neighbour_x, self._neighbour_y, tuple(self._neighbour_types))
-        types = list(dict.fromkeys([*self._farm_types, *self._neighbour_types]))
-        self._engine = Engine(types, self.wake_model, site.conditions.turbulence_intensity)
+            self.neighbours = Neighbours(x, y, tuple(others))
+        farm_types = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
+        index = {turbine: i for i, turbine in enumerate(dict.fromkeys([*farm_types, *others]))}
+        self._engine = Engine(list(index), self.wake_model, site.conditions.turbulence_intensity)
+        self._farm_kinds = np.array([index[turbine] for turbine in farm_types], dtype=np.uint32)
+        self._neighbours = Places(x, y, np.array([index[turbine] for turbine in others], dtype=np.uint32))
 
     def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Return the annual energy production, GWh."""
-        power = self._total(self._engine.power, *positions(x, y), self._wind)
-        return float(power.sum()) * GWH_PER_MW
+        return float(self._total(self._engine.power, self._placed(x, y), self._wind).sum()) * GWH_PER_MW
 
     def aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
@@ -133,10 +128,10 @@ class WindFarm:
 
         conditions: by default all of the site's; for example a sample from `site.draw`.
         """
-        east, north = positions(x, y)
-        counted = self._counted(len(east))
+        places = self._placed(x, y)
+        counted = self._counted(places)
         wind = self._wind if conditions is None else wind_of(conditions)
-        total = self._total(lambda block: self._engine.gradient(block, counted), east, north, wind)
+        total = self._total(lambda block: self._engine.gradient(block, counted), places, wind)
         power, by_x, by_y = total * GWH_PER_MW
         return float(power.sum()), by_x, by_y
 
@@ -156,10 +151,10 @@ class WindFarm:
 
     def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
         """Return energy, effective wind speed and wake loss of each turbine; `per_condition` adds each condition."""
-        east, north = positions(x, y)
-        turbines = self._types(len(east))
+        places = self._placed(x, y)
+        turbines = self._farm_turbines(places)
         conditions = self.site.conditions
-        power, speeds = self._with_speeds(east, north)
+        power, speeds = self._with_speeds(places)
         free = np.array([t.power_mw(conditions.speed) for t in turbines]).reshape(speeds.shape)
         return Simulation(
             aep_gwh=power * GWH_PER_MW,
@@ -209,17 +204,7 @@ class WindFarm:
         Each call recomputes only what changed.
         """
         engine, at = self._next_turbines(turbine, at_x, at_y)
-
-        def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> PlacedTurbines:
-            """Return the neighbours first: they do not change as the farm grows."""
-            east, north = positions(x, y)
-            types = [*self._neighbour_types, *self._first_types(len(east))]
-            return (
-                *positions(np.r_[self._neighbour_x, east], np.r_[self._neighbour_y, north], "farm and neighbours: "),
-                _type_indices(types, engine),
-            )
-
-        return NextTurbineMap(engine, self._wind, with_neighbours, at, rotor_average)
+        return NextTurbineMap(engine, self._wind, self._neighbours_first, at, rotor_average)
 
     def next_turbine_gain(
         self,
@@ -235,10 +220,10 @@ class WindFarm:
         That is the yield of the new turbine less the losses of the others. An approximation: the thrust of the others
         is held constant.
         """
-        east, north = positions(x, y)
+        places = self._placed(x, y)
         engine, at = self._next_turbines(turbine, at_x, at_y)
-        counted = self._counted(len(east))
-        parts = self._map(lambda block: engine.gains(block, counted), self._blocks(east, north, self._wind, at))
+        counted = self._counted(places)
+        parts = each_block(lambda block: engine.gains(block, counted), blocks(self._wind, places, at), self.threads)
         return np.asarray(sum(parts) * GWH_PER_MW)
 
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
@@ -247,96 +232,85 @@ class WindFarm:
         It is less than the turbine's yield, because turbines in its wake would gain. An approximation, as in
         `next_turbine_gain`.
         """
-        east, north = positions(x, y)
-        counted = self._counted(len(east))
-        return self._total(lambda block: self._engine.marginal(block, counted), east, north, self._wind) * GWH_PER_MW
+        places = self._placed(x, y)
+        counted = self._counted(places)
+        return self._total(lambda block: self._engine.marginal(block, counted), places, self._wind) * GWH_PER_MW
 
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
         """Return the wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
+        places = self._placed(x, y)
+        return Flow(self._engine, self.site.conditions, places, self._farm_turbines(places), self.threads)
+
+    def _placed(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
+        """Return the farm's turbines, then the neighbours."""
+        return _joined(self._farm_places(x, y, is_complete=True), self._neighbours)
+
+    def _neighbours_first(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
+        """Return the neighbours, which do not change as a farm grows, then the first turbines of the farm."""
+        return _joined(self._neighbours, self._farm_places(x, y, is_complete=False))
+
+    def _farm_places(self, x: npt.ArrayLike, y: npt.ArrayLike, is_complete: bool) -> Places:
         east, north = positions(x, y)
-        types = self._types(len(east))
-        placed = (*self._with_neighbours(east, north), self._type_indices(len(east)))
-        return Flow(self._engine, self.site.conditions, placed, types, self._map)
-
-    @property
-    def _farm_types(self) -> list[Turbine]:
-        return [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
-
-    def _types(self, count: int) -> list[Turbine]:
-        return _one_each(self.turbine, count, "")
-
-    def _first_types(self, count: int) -> list[Turbine]:
-        """Return the types of the first `count` turbines of an incomplete farm."""
+        count, given = len(east), len(self._farm_kinds)
         if isinstance(self.turbine, Turbine):
-            return [self.turbine] * count
-        if count > len(self.turbine):
-            raise InputError(f"{count} positions for a farm of {len(self.turbine)} turbines; expected at most as many")
-        return self.turbine[:count]
+            return Places(east, north, np.zeros(count, dtype=np.uint32))
+        if is_complete and count != given:
+            raise InputError(f"{given} turbines for {count} positions; expected one for each, or one for all")
+        if count > given:
+            raise InputError(f"{count} positions for a farm of {given} turbines; expected at most {given}")
+        return Places(east, north, self._farm_kinds[:count])
+
+    def _farm_size(self, places: Places) -> int:
+        """Return the number of the farm's turbines in the result of `_placed`."""
+        return len(places.x) - len(self._neighbours.x)
 
     def _next_turbines(
         self, turbine: Turbine | None, at_x: npt.ArrayLike, at_y: npt.ArrayLike
-    ) -> tuple[Engine, PlacedTurbines]:
-        """Return an engine that knows the type of the next turbine, and this turbine at each point."""
-        new = turbine or self._farm_types[0]
-        if turbine is None and any(other != new for other in self._farm_types):
+    ) -> tuple[Engine, Places]:
+        """Return an engine that includes the type of the next turbine, and this turbine at each point."""
+        if turbine is None and self._farm_kinds.any():
             raise InputError("this farm has several turbine types; choose one with turbine=")
+        engine = self._engine
+        new = turbine or engine.turbines[0]
         x, y = coordinates(at_x, at_y, "at_")  # unlike turbines, points may coincide
-        types, engine = self._engine.turbines, self._engine
-        if new not in types:
-            engine = Engine([*types, new], self.wake_model, self.site.conditions.turbulence_intensity)
-        return engine, (x, y, np.full(len(x), engine.turbines.index(new), dtype=np.uint32))
+        if new not in engine.turbines:
+            engine = Engine([*engine.turbines, new], self.wake_model, self.site.conditions.turbulence_intensity)
+        return engine, Places(x, y, np.full(len(x), engine.turbines.index(new), dtype=np.uint32))
 
-    def _counted(self, count: int) -> Array:
+    def _farm_turbines(self, places: Places) -> list[Turbine]:
+        return [self._engine.turbines[kind] for kind in places.kind[: self._farm_size(places)]]
+
+    def _counted(self, places: Places) -> Array:
         """Return 1 for each of the farm's turbines, then 0 for each neighbour."""
-        return np.repeat([1.0, 0.0], [count, len(self._neighbour_x)])
+        return np.repeat([1.0, 0.0], [self._farm_size(places), len(self._neighbours.x)])
 
     @functools.cached_property
     def _wind(self) -> Wind:
         return wind_of(self.site.conditions)
 
-    def _total(self, work: Callable[[Block], Array], x: Array, y: Array, wind: Wind) -> Array:
+    def _total(self, work: Callable[[Block], Array], places: Places, wind: Wind) -> Array:
         """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines)."""
-        return np.asarray(sum(self._map(work, self._blocks(x, y, wind))))[..., : len(x)]
+        total = sum(each_block(work, blocks(wind, places), self.threads))
+        return np.asarray(total)[..., : self._farm_size(places)]
 
-    def _with_speeds(self, x: Array, y: Array) -> tuple[Array, Array]:
+    def _with_speeds(self, places: Places) -> tuple[Array, Array]:
         """Return mean power (turbines,) and effective speeds of shape (turbines, directions, speeds)."""
-        power = np.zeros(len(x) + len(self._neighbour_x))
+
+        def power_and_speeds(block: Block) -> tuple[Array, Array]:
+            speeds = np.empty((len(places.x), (block.end - block.begin) * block.wind.speed.shape[1]))
+            return self._engine.power(block, speeds), speeds
+
+        farm = self._farm_size(places)
+        power = np.zeros(len(places.x))
         speeds = []
-        for part, speed in self._map(self._engine.power_and_speeds, self._blocks(x, y, self._wind)):
+        for part, speed in each_block(power_and_speeds, blocks(self._wind, places), self.threads):
             power += part
             speeds.append(speed)
         directions, count = self.site.conditions.speed.shape
         rows, filled = self._wind.speed.shape  # directions may be repeated, to split their speeds
         parts = rows // directions
-        by_row = np.concatenate(speeds, axis=1)[: len(x)].reshape(len(x), rows, filled)[:, :, : -(-count // parts)]
-        return power[: len(x)], by_row.reshape(len(x), directions, parts * by_row.shape[2])[:, :, :count]
-
-    def _blocks(self, x: Array, y: Array, wind: Wind, at: PlacedTurbines | None = None) -> Iterator[Block]:
-        return blocks(wind, *self._with_neighbours(x, y), self._type_indices(len(x)), at)
-
-    def _with_neighbours(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Return the farm's turbines, then the neighbours."""
-        if not len(self._neighbour_x):
-            return x, y
-        return positions(np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y], "farm and neighbours: ")
-
-    def _type_indices(self, count: int) -> Indices:
-        """Return the type of each turbine, those of neighbours last."""
-        if isinstance(self.turbine, Turbine) and not self._neighbour_types:
-            return np.zeros(count, dtype=np.uint32)
-        return _type_indices([*self._types(count), *self._neighbour_types], self._engine)
-
-    def _map(self, work: Callable[[Block], T], parts: Iterable[Block]) -> Iterable[T]:
-        """Return results in order, so that sums do not depend on the number of threads."""
-        if self.threads == 1:
-            return map(work, parts)
-        return self._map_in_threads(work, iter(parts))
-
-    def _map_in_threads(self, work: Callable[[Block], T], parts: Iterator[Block]) -> Iterator[T]:
-        """Take a few blocks at a time, to save memory."""
-        with ThreadPoolExecutor(self.threads) as pool:
-            while some := list(itertools.islice(parts, 4 * self.threads)):
-                yield from pool.map(work, some)
+        by_row = np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)[:, :, : -(-count // parts)]
+        return power[:farm], by_row.reshape(farm, directions, parts * by_row.shape[2])[:, :, :count]
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:
@@ -355,9 +329,12 @@ def _one_each(turbine: Turbine | Iterable[Turbine], count: int, where: str) -> l
     return each
 
 
-def _type_indices(turbines: Sequence[Turbine], engine: Engine) -> Indices:
-    index = {turbine: i for i, turbine in enumerate(engine.turbines)}
-    return np.array([index[turbine] for turbine in turbines], dtype=np.uint32)
+def _joined(first: Places, second: Places) -> Places:
+    """Return the turbines of both; raise InputError if two are at the same point."""
+    if not len(first.x) or not len(second.x):
+        return first if len(first.x) else second
+    x, y = positions(np.r_[first.x, second.x], np.r_[first.y, second.y], "farm and neighbours: ")
+    return Places(x, y, np.r_[first.kind, second.kind])
 
 
 def _loss(aep: npt.ArrayLike, free: npt.ArrayLike) -> Array:

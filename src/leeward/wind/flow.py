@@ -1,22 +1,21 @@
-"""Flow maps: the wind speed between the turbines of a layout, in one wind condition or on average."""
+"""The flow between the turbines of a farm, at many points: wind speeds, and the yield of one more turbine."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import coordinates, finite, positive, turbulence
-from leeward.wind.conditions import Conditions
-from leeward.wind.engine import NO_KIND, Block, Engine, blocks, wind_of
-from leeward.wind.maps import PlacedTurbines
+from leeward.wind.checks import Array, coordinates, finite, positive, turbulence
+from leeward.wind.conditions import GWH_PER_MW, Conditions
+from leeward.wind.engine import NO_PLACES, Engine, blocks, each_block, wind_of
+from leeward.wind.kernels.data import Known, Places, Wind
 from leeward.wind.turbine import Turbine
 
-Array = npt.NDArray[np.float64]
-InOrder = Callable[[Callable[[Block], Array], Iterable[Block]], Iterable[Array]]
 
-
+@dataclass(frozen=True, eq=False, repr=False)
 class Flow:
     """The wind in a layout, wakes of neighbours included. Made by `WindFarm.flow`.
 
@@ -26,20 +25,11 @@ class Flow:
     every height, because sites have no shear.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        conditions: Conditions,
-        placed: PlacedTurbines,
-        farm_turbines: Sequence[Turbine],
-        in_order: InOrder,
-    ) -> None:
-        """placed: all turbines, neighbours included. in_order: a `map` that may use threads."""
-        self._engine = engine
-        self._conditions = conditions
-        self._placed = placed
-        self._farm_turbines = list(farm_turbines)
-        self._in_order = in_order
+    _engine: Engine
+    _conditions: Conditions
+    _placed: Places  # neighbours included
+    _farm_turbines: Sequence[Turbine]
+    _threads: int
 
     def speed(
         self,
@@ -78,7 +68,7 @@ class Flow:
         The weight of a condition is its probability times the power of the farm's turbines, without neighbours, in the
         free wind, divided by the sum of these products.
         """
-        counts = {turbine: self._farm_turbines.count(turbine) for turbine in self._farm_turbines}
+        counts = Counter(self._farm_turbines)
         power = sum(count * np.asarray(turbine.power_mw(self._conditions.speed)) for turbine, count in counts.items())
         energy: Array = self._conditions.weight * power
         if not energy.sum() > 0:
@@ -110,8 +100,60 @@ class Flow:
         if shape != np.shape(at_y):
             raise InputError(f"at_x has the shape {shape} and at_y has {np.shape(at_y)}; expected the same")
         x, y = coordinates(np.ravel(at_x), np.ravel(at_y), "at_")
-        parts = blocks(wind_of(conditions), *self._placed, at=(x, y, NO_KIND))
+        parts = blocks(wind_of(conditions), self._placed, Places(x, y, NO_PLACES.kind))
         total = np.zeros(len(x))
-        for part in self._in_order(lambda block: engine.flow(block, height), parts):
+        for part in each_block(lambda block: engine.flow(block, height), parts, self._threads):
             total += part
         return total.reshape(shape)
+
+
+class NextTurbineMap:
+    """The yield of one more turbine at many points. Made by `WindFarm.next_turbine_map`.
+
+    Each call recomputes only what changed since the last one.
+    with_neighbours: returns the neighbours, then the turbines at x and y.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        wind: Wind,
+        with_neighbours: Callable[[npt.ArrayLike, npt.ArrayLike], Places],
+        at: Places,
+        rotor_average: bool,
+    ) -> None:
+        self._engine = engine
+        self._wind = wind
+        self._with_neighbours = with_neighbours
+        self._at = at
+        self._rotor_average = rotor_average
+        self._power = np.full((len(at.x), len(wind.cosine)), np.nan)
+        self._known = NO_PLACES
+        self._state = Known(np.empty((0, wind.speed.size)), np.empty((0, engine.source_fields, wind.speed.size)))
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+        """Keep only these points."""
+        x, y, kinds = self._at
+        self._at = Places(x[which], y[which], kinds[which])
+        self._power = self._power[which]
+
+    def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Return the AEP (GWh) of one more turbine at each point, given the turbines at x, y."""
+        turbines = self._with_neighbours(x, y)
+        self._prepare(turbines)
+        for block in blocks(self._wind, turbines, self._at):
+            self._engine.points(block, self._rotor_average, self._state, self._power)
+        return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
+
+    def _prepare(self, turbines: Places) -> None:
+        """Mark the turbines to compute: those added since the last call, or all if an earlier one changed."""
+        known, count = len(self._known.x), len(turbines.x)
+        if not all(np.array_equal(self._known[i], turbines[i][:known]) for i in range(3)):
+            known = 0
+            self._power[:] = np.nan
+        held = len(self._state.speeds)
+        if count > held:
+            more = max(count, 2 * held) - held
+            self._state = Known(*(np.concatenate([old, np.empty((more, *old.shape[1:]))]) for old in self._state))
+        self._state.speeds[known:] = np.nan
+        self._known = turbines

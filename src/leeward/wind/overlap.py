@@ -3,9 +3,9 @@
 The factor depends on two numbers: the rotor's radius and its distance from the wake's axis, both in wake widths.
 PyWake tabulates it every 0.02 (trapezoids over 127 x 511 polar cells), refines that to every 0.01 with a bicubic
 spline and interpolates linearly from there. The interpolation errors are 1e-5, far more than leeward may differ from
-PyWake. So this table equals PyWake's, number for number, but is made in a shorter way:
+PyWake. So this table equals PyWake's, number for number, but is computed in a shorter way:
 
-- a trapezoid sum round a full circle is exact, so the angle gives the Bessel function I0;
+- a trapezoid sum around a full circle is exact, so the angle gives the Bessel function I0;
 - the trapezoid sum over the radius is the integral plus the first term of the Euler-Maclaurin formula;
 - the spline is evaluated only half-way between its points, where it needs nothing but second derivatives.
 """
@@ -46,7 +46,7 @@ def _paired_rows(factors: Array) -> Array:
 
 
 def _ring(radius: Floating, distance: Floating) -> Array:
-    """Return the share of the deficit on a ring of this radius round the rotor's centre, times the radius."""
+    """Return the share of the deficit on a ring of this radius around the rotor's centre, times the radius."""
     return np.asarray(radius * np.exp(-0.5 * (radius**2 + distance**2)) * np.i0(radius * distance))
 
 

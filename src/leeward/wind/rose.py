@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.conditions import Conditions
+from leeward.wind.conditions import Array, Conditions
 from leeward.wind.site import Site
 from leeward.wind.table_wind import BinnedWind
-
-Array = npt.NDArray[np.float64]
 
 SECTORS = 12
 MOST_SECTORS = 36

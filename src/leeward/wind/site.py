@@ -19,7 +19,7 @@ from leeward.wind.weibull import WeibullWind
 
 
 class Site:
-    """The wind of a place. Make one with `from_netcdf`, `from_weibull`, `from_table` or `from_time_series`."""
+    """The wind of a site. Create one with `from_netcdf`, `from_weibull`, `from_table` or `from_time_series`."""
 
     figures = Renamed("settings")
 
@@ -42,13 +42,13 @@ class Site:
     def coarser(self, directions: int, speeds: npt.ArrayLike) -> "Site":
         """Return the same wind in fewer conditions: cheaper, and good enough to compare layouts.
 
-        Weibull distributions get this many equal directions, and bins round these speeds (m/s). A table or a time
+        Weibull distributions get this many equal directions, and bins around these speeds (m/s). A table or a time
         series is reduced to twice as many conditions as directions, drawn evenly, if it has more.
         """
         return Site(self.distribution.coarser(directions, one_or_more(speeds, "speeds")))
 
     def settings(self) -> dict[str, Any]:
-        """Return the numbers that define the site: the same for sites with the same wind, however made.
+        """Return the numbers that define the site. Sites with the same wind have the same settings.
 
         The keys are those of a campaign file's `weibull` or `table`; `from_weibull` or `from_table` restores the site.
         """
@@ -111,7 +111,7 @@ class Site:
 
         probability: shape (directions, speeds); or shape (directions,), with one speed for all directions or one for
         each. turbulence_intensity: one number, or an array of the shape of `probability`.
-        kind: "bins" spreads each probability evenly over the bin round its direction, with a condition every degree;
+        kind: "bins" spreads each probability evenly over the bin around its direction, with a condition every degree;
         "exact" uses each condition unchanged. The default is bins for a table of several speeds whose directions are
         evenly spaced over the full circle and more than 5 degrees apart, and exact for other evenly spaced directions.
         Any other table needs `kind`.

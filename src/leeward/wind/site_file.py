@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import finite_array
+from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Distribution
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
@@ -23,7 +23,6 @@ from leeward.wind.weibull import (
 if TYPE_CHECKING:
     import xarray
 
-Array = npt.NDArray[np.float64]
 
 WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
 UNSUPPORTED = ("Speedup", "Turning", "WS", "WD")  # with these, PyWake changes the wind
@@ -104,7 +103,7 @@ def _table(
 ) -> Distribution:
     """Return the probabilities by sector and speed, spread over `directions` as PyWake does."""
     if speeds is not None:
-        raise InputError(f"{file}: its table of probabilities (P) has its own speeds; do not give others")
+        raise InputError(f"{file}: its table of probabilities (P) has its own speeds; leave `speeds` out")
     for coordinate in ("wd", "ws"):
         if coordinate not in data.coords:
             raise InputError(f"{file}: has no {coordinate}; expected probabilities P by wd and ws")
@@ -115,7 +114,7 @@ def _table(
     probability = data["P"].transpose("wd", "ws")
     intensity = data["TI"].broadcast_like(probability).transpose("wd", "ws").values
     table = _open_circle(file, data, np.asarray(probability.values, dtype=np.float64))
-    bins = DEFAULT_DIRECTIONS if directions is None else check_directions(finite_array(directions, "directions"))
+    bins = DEFAULT_DIRECTIONS if directions is None else check_directions(one_or_more(directions, "directions"))
     share = direction_bin_width(bins) / (360.0 / len(table))
     return table_wind(
         bins,

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import angles, finite_array, one_or_more, probabilities, turbulence
+from leeward.wind import checks
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 
 KINDS = ("bins", "exact")
@@ -46,11 +46,10 @@ class TableWind(Distribution):
                 "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
                 + ("; if the speeds are the edges of bins, set speed_bins: edges" if edges else "")
             )
-        for i in np.flatnonzero(speeds < 0)[:1]:
-            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
+        checks.reject(speeds, speeds < 0, f"{what}: speed ", "0 m/s or more")
         speeds = np.maximum(speeds, CALM)
         if checked:  # bins that cover part of the circle may add up to more than 1
-            probabilities(probability, f"{what}: probabilities")
+            checks.probabilities(probability, f"{what}: probabilities")
         if probability.sum() == 0:
             raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
         if turbulence_intensity.size != 1 and turbulence_intensity.shape != shape:
@@ -174,15 +173,13 @@ def table_wind(
     speed_bins: str = "centres",
 ) -> Distribution:
     """Return the wind of a table; see `Site.from_table`."""
-    at = angles(one_or_more(directions, "directions"))
-    speeds = one_or_more(speeds, "speeds")
-    share = finite_array(probability, "probability", (1, 2))
-    intensity = turbulence(turbulence_intensity, "turbulence_intensity")
-    if kind is not None and kind not in KINDS:
-        raise InputError(f"table: kind is {kind!r:.40}; expected bins or exact")
-    if speed_bins not in SPEED_BINS:
-        raise InputError(f"table: speed_bins is {speed_bins!r:.40}; expected centres or edges")
-    if speed_bins == "edges":
+    at = checks.angles(checks.one_or_more(directions, "directions"))
+    speeds = checks.one_or_more(speeds, "speeds")
+    share = checks.finite_array(probability, "probability", (1, 2))
+    intensity = checks.turbulence(turbulence_intensity, "turbulence_intensity")
+    if kind is not None:
+        checks.one_of(kind, KINDS, "table: kind")
+    if checks.one_of(speed_bins, SPEED_BINS, "table: speed_bins") == "edges":
         if kind == "exact":
             raise InputError("table: kind is exact and speed_bins is edges; exact conditions have speeds, not bins")
         speeds = _centres(speeds)
@@ -204,15 +201,15 @@ def series_wind(
     direction: npt.ArrayLike, speed: npt.ArrayLike, turbulence_intensity: npt.ArrayLike, weight: npt.ArrayLike | None
 ) -> Distribution:
     """Return the wind of a time series; see `Site.from_time_series`."""
-    degrees = angles(finite_array(direction, "direction"))
-    metres = finite_array(speed, "speed")
+    degrees = checks.angles(checks.finite_array(direction, "direction"))
+    metres = checks.finite_array(speed, "speed")
     if len(degrees) == 0:
         raise InputError("the time series is empty; expected at least one condition")
     if len(degrees) != len(metres):
         raise InputError(f"direction has {len(degrees)} values and speed has {len(metres)}; expected the same number")
-    share = np.full(len(degrees), 1.0 / len(degrees)) if weight is None else finite_array(weight, "weight")
+    share = np.full(len(degrees), 1.0 / len(degrees)) if weight is None else checks.finite_array(weight, "weight")
     return TableWind(
-        degrees, metres, share, turbulence(turbulence_intensity, "turbulence_intensity"), what="time series"
+        degrees, metres, share, checks.turbulence(turbulence_intensity, "turbulence_intensity"), what="time series"
     )
 
 
@@ -229,12 +226,12 @@ def _default_kind(table: Conditions, is_binned: bool) -> str:
 
 
 def _steps(directions: Array) -> Array:
-    """Return the step from each of the sorted directions to the next, round the circle."""
+    """Return the step from each of the sorted directions to the next, around the circle."""
     return np.diff(np.r_[directions, directions[0] + 360.0])
 
 
 def _bins(directions: Array) -> tuple[Array, Array]:
-    """Return start and width of the bins round sorted directions; a bin ends half-way to the next direction.
+    """Return start and width of the bins around sorted directions; a bin ends half-way to the next direction.
 
     If even steps cover only part of the circle, the outermost bins are as wide as the others.
     """
@@ -255,8 +252,7 @@ def _centres(edges: Array) -> Array:
     """Return the centres between the edges of speed bins."""
     if len(edges) < 2:
         raise InputError(f"table: speed_bins is edges, but the number of speeds is {len(edges)}; expected at least 2")
-    for i in np.flatnonzero(np.diff(edges) <= 0)[:1]:
-        raise InputError(f"table: speed [{i + 1}] is {edges[i + 1]:g} after {edges[i]:g}; expected increasing edges")
+    checks.check_increasing(edges, "table: speed ", "increasing edges")
     return np.asarray(0.5 * (edges[:-1] + edges[1:]))
 
 

@@ -7,9 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import finite_array, positive, turbulence
-
-Array = npt.NDArray[np.float64]
+from leeward.wind.checks import Array, check_increasing, finite_array, positive, reject, turbulence
 
 # W per m^2 of rotor; turbines built so far lie between about 150 and 600
 LOWEST_SPECIFIC_POWER = 20.0
@@ -132,7 +130,9 @@ class Turbine:
         coefficients[:, 5] = thrust_coefficient
         coefficients[1, 4] = rated / (speeds[1] - speeds[0]) ** 3
         coefficients[2, 1] = rated
-        ends = np.r_[speeds[:2], np.nextafter(speeds[2], np.inf), np.inf]  # it still runs at the cut-out speed itself
+        ends = np.r_[
+            speeds[:2], np.nextafter(speeds[2], np.inf), np.inf
+        ]  # the turbine still runs at the cut-out speed itself
         turbine = cls.__new__(cls)
         turbine._set(Curve(ends, coefficients), rated, rotor_diameter_m, hub_height_m, name)
         return turbine
@@ -202,14 +202,10 @@ def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:
         )
     if len(speeds) < 2:
         raise InputError(f"{name}: the curves have {len(speeds)} point(s); expected at least 2")
-    for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
-        raise InputError(
-            f"{name}: wind speed [{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected increasing speeds"
-        )
-    for i in np.flatnonzero(power < 0)[:1]:
-        raise InputError(f"{name}: power_mw[{i}] is {power[i]:g}; expected 0 or more")
-    for i in np.flatnonzero((thrust < 0) | (thrust > HIGHEST_THRUST))[:1]:
-        raise InputError(f"{name}: thrust_coefficient[{i}] is {thrust[i]:g}; expected 0 to {HIGHEST_THRUST:g}")
+    check_increasing(speeds, f"{name}: wind speed ", "increasing speeds")
+    reject(power, power < 0, f"{name}: power_mw", "0 or more")
+    is_impossible = (thrust < 0) | (thrust > HIGHEST_THRUST)
+    reject(thrust, is_impossible, f"{name}: thrust_coefficient", f"0 to {HIGHEST_THRUST:g}")
 
 
 def _check_specific_power(name: str, rated_mw: float, diameter: float) -> None:
@@ -266,7 +262,7 @@ def _generic_curves(
     flattest = start + int(np.argmin(np.abs(np.diff(thrust[start:]))))
     at_best = float(_thrust_from_power_coefficient(np.array([max_power_coefficient]))[0])
     if thrust[flattest] < at_best:
-        flattest = 0  # so turbulent that nothing is flat
+        flattest = 0  # the turbulence leaves no flat part
     return speeds, power, np.minimum(thrust * (constant_thrust / thrust[flattest]), BETZ_THRUST)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import angles, finite_array, one_or_more, probabilities, turbulence
+from leeward.wind import checks
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 from leeward.wind.table_wind import TableWind, speed_bin_edges
 
@@ -29,25 +29,24 @@ class WeibullWind(Distribution):
         interpolation: str,
     ) -> None:
         """See `Site.from_weibull`."""
-        frequency = finite_array(sector_frequency, "sector_frequency")
-        scale, shape = finite_array(weibull_a_m_s, "weibull_a_m_s"), finite_array(weibull_k, "weibull_k")
-        intensity = turbulence(turbulence_intensity, "turbulence_intensity")
-        bins = DEFAULT_DIRECTIONS if directions is None else one_or_more(directions, "directions")
-        at_speeds = DEFAULT_SPEEDS if speeds is None else one_or_more(speeds, "speeds")
+        frequency = checks.finite_array(sector_frequency, "sector_frequency")
+        scale, shape = checks.finite_array(weibull_a_m_s, "weibull_a_m_s"), checks.finite_array(weibull_k, "weibull_k")
+        intensity = checks.turbulence(turbulence_intensity, "turbulence_intensity")
+        bins = DEFAULT_DIRECTIONS if directions is None else checks.one_or_more(directions, "directions")
+        at_speeds = DEFAULT_SPEEDS if speeds is None else checks.one_or_more(speeds, "speeds")
         sectors = len(frequency)
         if not frequency.sum() > 0:
             raise InputError("sector_frequency is empty or adds up to 0; expected shares of time that add up to 1")
         for name, values in (("weibull_a_m_s", scale), ("weibull_k", shape)):
             if len(values) != sectors:
                 raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
-            for i in np.flatnonzero(values <= 0)[:1]:
-                raise InputError(f"{name}[{i}] is {values[i]:g}; expected a number above 0")
+            checks.reject(values, values <= 0, name, "a number above 0")
         if intensity.ndim > 1 or intensity.size not in (1, sectors):
             raise InputError(
                 f"turbulence_intensity has the shape {intensity.shape}; expected one number, or one for "
                 f"each of the {sectors} sectors"
             )
-        self._frequency = probabilities(frequency, "sector_frequency")
+        self._frequency = checks.probabilities(frequency, "sector_frequency")
         self._scale = scale
         self._shape = shape
         self._turbulence = np.broadcast_to(intensity.ravel(), (sectors,))
@@ -64,7 +63,7 @@ class WeibullWind(Distribution):
         column = directions[:, None]
         width = direction_bin_width(directions) / (360.0 / len(self._frequency))
         by_direction = by_sector(self._frequency, column, self._linear) * width
-        weight = by_direction * np.diff(_below(self._edges, *self._weibull(column)), axis=1)
+        weight = by_direction * np.diff(_cumulative(self._edges, *self._weibull(column)), axis=1)
         # turbulence is linear between sectors in either case, as in PyWake
         intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
@@ -107,7 +106,7 @@ class WeibullWind(Distribution):
         first, second = shifted_lattice(count, rng)
         direction = self._directions_at(first)
         scale, shape = self._weibull(direction)
-        lowest, highest = _below(self._edges[0], scale, shape), _below(self._edges[-1], scale, shape)
+        lowest, highest = _cumulative(self._edges[0], scale, shape), _cumulative(self._edges[-1], scale, shape)
         quantile = lowest + (highest - lowest) * second
         speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
         weight = self._frequency.sum() / count * (highest - lowest)
@@ -134,16 +133,14 @@ class WeibullWind(Distribution):
         return np.asarray(((sector + offset + place) * (360.0 / sectors)) % 360.0)
 
 
-def _below(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
+def _cumulative(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
     """Return the probability of a wind slower than `speed`; shapes are broadcast."""
     return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
 
 
 def is_linear(interpolation: str) -> bool:
     """Return whether to interpolate between sectors."""
-    if interpolation not in INTERPOLATIONS:
-        raise InputError(f"interpolation is {interpolation!r}; expected one of {INTERPOLATIONS}")
-    return interpolation == "linear"
+    return checks.one_of(interpolation, INTERPOLATIONS, "interpolation") == "linear"
 
 
 def by_sector(values: Array, direction: Array, linear: bool) -> Array:
@@ -162,7 +159,7 @@ def by_sector(values: Array, direction: Array, linear: bool) -> Array:
 
 
 def direction_bin_width(directions: Array) -> float:
-    """Return the width of equal bins round these directions; if not equidistant, an equal share of the circle."""
+    """Return the width of equal bins around these directions; if not equidistant, an equal share of the circle."""
     steps = np.diff(directions)
     if len(steps) and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
         return float(steps[0])
@@ -170,22 +167,13 @@ def direction_bin_width(directions: Array) -> float:
 
 
 def check_directions(directions: Array) -> Array:
-    if len(directions) == 0:
-        raise InputError("directions is empty; expected at least one")
-    for i in np.flatnonzero(np.diff(directions) <= 0)[:1]:
-        raise InputError(
-            f"directions[{i + 1}] is {directions[i + 1]:g} after {directions[i]:g}; expected increasing degrees"
-        )
+    checks.check_increasing(directions, "directions", "increasing degrees")
     if len(directions) > 1 and directions[-1] - directions[0] >= 360:
         raise InputError(f"directions go from {directions[0]:g} to {directions[-1]:g}: one direction would count twice")
-    return angles(directions)
+    return checks.angles(directions)
 
 
 def _check_speeds(speeds: Array) -> Array:
-    if len(speeds) == 0:
-        raise InputError("speeds is empty; expected at least one")
-    for i in np.flatnonzero(speeds <= 0)[:1]:
-        raise InputError(f"speeds[{i}] is {speeds[i]:g}; expected a number above 0 m/s")
-    for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
-        raise InputError(f"speeds[{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected increasing speeds")
+    checks.reject(speeds, speeds <= 0, "speeds", "a number above 0 m/s")
+    checks.check_increasing(speeds, "speeds", "increasing speeds")
     return speeds

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import queue
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +12,33 @@ from distributed import Client, Security
 
 from leeward.campaign.execution import DaskSpec
 from leeward.engines.cluster.members import Member
-from leeward.engines.engine import EngineLostError
+from leeward.engines.engine import EngineLostError, Outcome
 from leeward.errors import InputError, LeewardError
 from leeward.events import Emit
 
 CONNECT_S = 15.0
 ANSWER_S = 60.0  # for a connected scheduler, which may be busy
 
+# keys of Dask, and those of leeward
+_TLS_KEYS = {"tls_ca_file": "tls_ca", "tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
+
+Handler = Callable[..., Iterable[Outcome] | None]
+Message = tuple[Any, ...]  # a handler and its arguments
+
 
 class Link:
-    """The connection to a cluster that others start and stop.
+    """The connection of a run to a Dask cluster that others start and stop.
 
-    address: for messages. expects: the workers that are expected, in words, if any.
+    It calls functions on Dask workers. Messages come back through a queue, because Dask receives them in a thread of
+    its own. address: for messages to the user. token: of the run.
     """
 
     def __init__(self, client: Client, address: str) -> None:
         self.client = client
         self.address = address
+        self.token = f"leeward-{secrets.token_hex(8)}"
+        self._numbers = itertools.count()
+        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
 
     @property
     def is_alive(self) -> bool:
@@ -36,6 +46,7 @@ class Link:
 
     @property
     def expects(self) -> str | None:
+        """Return the workers that are expected, in words; None if there are none."""
         return None
 
     def addresses(self) -> list[str]:
@@ -48,73 +59,66 @@ class Link:
         return list(known["workers"])
 
     def joined(self, member: Member) -> None:
-        """Note a worker that is prepared."""
+        """Handle a worker that is prepared."""
 
     def lost(self, member: Member) -> None:
-        """Note a worker that is gone."""
+        """Handle a worker that is gone."""
 
-    def tend(self, left: int, members: Sequence[Member]) -> None:
-        """Adjust the number of workers to the tasks left, or raise an error if none can be had. Called often."""
+    def adjust(self, left: int, members: Sequence[Member]) -> None:
+        """Adjust the number of workers to the tasks left; raise LeewardError if there can be none. Called often."""
 
     def close(self) -> None:
-        """Close the connection without raising an error, as merging follows."""
-        with contextlib.suppress(TimeoutError, OSError):  # the scheduler notices by itself
+        """Close the connection without raising an error, because the run goes on to merge."""
+        with contextlib.suppress(TimeoutError, OSError):  # the scheduler detects it
             self.client.close(timeout=CONNECT_S)
 
+    def listen(self, on_message: Handler, on_added: Handler, on_removed: Handler) -> None:
+        """Queue messages of this run, and the addresses of workers that are added or removed, for these handlers."""
+        on_action = {"add-worker": on_added, "remove-worker": on_removed}
 
-class Wire:
-    """The traffic of one run over a link: functions to Dask workers, and messages back. token: of the run."""
+        def on_scheduler_event(event: tuple[float, Any]) -> None:
+            if isinstance(event[1], dict) and event[1].get("action") in on_action:
+                self._messages.put((on_action[event[1]["action"]], event[1]["worker"]))
 
-    def __init__(self, link: Link) -> None:
-        self.token = f"leeward-{secrets.token_hex(8)}"
-        self._link = link
-        self._numbers = itertools.count()
-        self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+        client: Any = self.client
+        client.subscribe_topic(self.token, lambda event: self._messages.put((on_message, event[1])))
+        client.subscribe_topic("all", on_scheduler_event)
 
-    def listen(self) -> None:
-        client: Any = self._link.client
-        client.subscribe_topic(self.token, lambda event: self._messages.put(("said", event[1])))
-        client.subscribe_topic("all", self._on_scheduler_event)
-
-    def hang_up(self) -> None:
+    def stop_listening(self) -> None:
         for topic in (self.token, "all"):
-            self._link.client.unsubscribe_topic(topic)
+            self.client.unsubscribe_topic(topic)
 
-    def _on_scheduler_event(self, event: tuple[float, Any]) -> None:
-        message = event[1]
-        if isinstance(message, dict) and message.get("action") in ("add-worker", "remove-worker"):
-            self._messages.put((message["action"], message["worker"]))
-
-    def messages(self, seconds: float) -> Iterator[tuple[Any, ...]]:
-        """Yield the messages received; wait at most this long for the first one."""
+    def messages(self, seconds: float) -> Iterator[Message]:
+        """Yield handlers with their arguments; wait at most this long for the first one."""
         with contextlib.suppress(queue.Empty):
             message = self._messages.get(timeout=seconds)
             while True:
                 yield message
                 message = self._messages.get_nowait()
 
-    def new_name(self, what: str = "") -> str:
-        return f"{self.token}-{what}{next(self._numbers)}"
+    def call(
+        self, address: str, function: Callable[..., Any], *arguments: Any, on_end: Handler | None = None, first: bool
+    ) -> Any:
+        """Call a function on one Dask worker; return its future.
 
-    def submit(self, address: str, name: str, function: Callable[..., Any], *arguments: Any, priority: int = 0) -> Any:
-        """Call a function on one Dask worker; return its future."""
-        return self._link.client.submit(
+        on_end: called with the future when it is done. first: run it before the calls that wait there.
+        """
+        future = self.client.submit(
             function,
             *arguments,
-            key=name,
+            key=f"{self.token}-{function.__name__}-{next(self._numbers)}",
             workers=[address],
             allow_other_workers=False,
             pure=False,
-            priority=priority,
+            priority=10 if first else 0,
         )
-
-    def announce(self, future: Any, what: str, *facts: Any) -> None:
-        """Put a message in the queue when the future is done."""
-        future.add_done_callback(lambda done: self._messages.put((what, *facts, done)))
+        if on_end is not None:
+            future.add_done_callback(lambda done: self._messages.put((on_end, done)))
+        return future
 
 
 def connect(settings: DaskSpec, emit: Emit) -> Link:
-    """Connect to a running scheduler, with TLS if it has it, else with a warning."""
+    """Connect to a running scheduler; emit a warning if the connection is not encrypted."""
     address = str(settings.scheduler)
     security = _security(settings)
     if not address.startswith("tls://"):
@@ -122,16 +126,15 @@ def connect(settings: DaskSpec, emit: Emit) -> Link:
     try:
         client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="leeward")
     except (OSError, TimeoutError, ValueError) as error:
-        raise LeewardError(f"{address}: no Dask scheduler answers there ({error}); is it running?") from error
+        raise LeewardError(f"{address}: no Dask scheduler answers ({error}); is it running?") from error
     return Link(client, address)
 
 
 def _security(settings: DaskSpec) -> Security:
     """Return the TLS settings from the given files; Dask's own configuration supplies the others."""
     given: dict[str, Any] = {}
-    files = {"tls_ca_file": settings.tls_ca, "tls_client_cert": settings.tls_cert, "tls_client_key": settings.tls_key}
-    for name, file in files.items():
-        if file is not None:
+    for name, key in _TLS_KEYS.items():
+        if (file := getattr(settings, key)) is not None:
             path = Path(file).expanduser()
             if not path.is_file():
                 raise InputError(f"{path}: no such file; expected a TLS file in PEM format")
@@ -139,13 +142,10 @@ def _security(settings: DaskSpec) -> Security:
     if not settings.is_encrypted:
         return Security()
     security = Security(require_encryption=True, **given)
-    missing = [option for name, option in _OPTIONS.items() if getattr(security, name) is None]
+    missing = [f"--{key.replace('_', '-')}" for name, key in _TLS_KEYS.items() if getattr(security, name) is None]
     if missing:
         raise InputError(
-            f"{settings.scheduler} is encrypted, but its TLS files are not known; give {', '.join(missing)}, or set "
+            f"{settings.scheduler} is encrypted, but TLS files are missing; give {', '.join(missing)}, or set "
             "distributed.comm.tls in Dask's configuration"
         )
     return security
-
-
-_OPTIONS = {"tls_ca_file": "--tls-ca", "tls_client_cert": "--tls-cert", "tls_client_key": "--tls-key"}

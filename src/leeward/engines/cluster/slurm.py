@@ -1,7 +1,7 @@
-"""A Dask cluster for one run: its scheduler in this process, its workers as SLURM jobs, started by dask-jobqueue.
+"""A Dask cluster for one run: its scheduler runs in this process, and dask-jobqueue starts its workers as SLURM jobs.
 
-Each job is one Dask worker with one thread per core. This module adds what dask-jobqueue lacks: it replaces jobs that
-end while there is work for them, and reports why a cluster could not be started.
+Each job is one Dask worker with one thread per core. dask-jobqueue does not replace jobs that end while there is work
+for them, nor report why a cluster could not be started. This module does.
 """
 
 import asyncio
@@ -16,9 +16,8 @@ import tempfile
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 from distributed import Client, Security
@@ -28,9 +27,9 @@ from leeward.campaign.execution import SlurmSpec
 from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
-from leeward.engines.worker import storage_errors
 from leeward.errors import LeewardError
 from leeward.events import Emit
+from leeward.files import storage_errors
 from leeward.store import CREDENTIALS, RunPaths
 
 _before = signal.getsignal(signal.SIGINT)
@@ -38,18 +37,18 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
 
 signal.signal(signal.SIGINT, _before)  # the import replaces the handler of Ctrl-C
 
-TEND_S = 1.0
-LOOK_S = 10.0  # between two calls of squeue, to limit the load of SLURM
-TRY_AGAIN_S = 60.0  # after sbatch has failed
+ADJUST_S = 1.0
+QUEUE_S = 10.0  # between two calls of squeue, to limit the load of SLURM
+RETRY_S = 60.0  # after sbatch has failed
 ANSWER_S = 60.0
 MOST_AT_ONCE = 10  # jobs to submit at once
-JOBS_IN_VAIN = 3
+MOST_USELESS_JOBS = 3
 CLOSE_S = 60.0
-DEATH_TIMEOUT_S = 60  # a job ends when its scheduler has been silent for so long
-TAIL = 2000  # characters of a log
+DEATH_TIMEOUT_S = 60  # a job ends after this time without its scheduler
+_QUEUED = re.compile(r"(?m)^ *(\d+)\|(\w*)\|(.*)\| *(\S*) *$")
 _LEFT = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+)\Z")
 
-# notice lost workers, and serve no web pages
+# detect lost workers, and serve no web pages
 DASK_SETTINGS = {
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.scheduler.allowed-failures": 0,
@@ -60,32 +59,30 @@ DASK_SETTINGS = {
 EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # jobs do not inherit this setting
 
 
-async def _answer(*command: str) -> str:
-    """Return the output of a SLURM command, or raise RuntimeError if it fails or does not end."""
-    child = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C must not end it
-    )
-    try:
-        output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
-    except TimeoutError:
-        child.kill()
-        raise RuntimeError(f"{command[0]} has not answered for {ANSWER_S:g} s") from None
-    if child.returncode != 0:
-        raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
-    return output.decode(errors="replace")
-
-
 class _Job(SLURMJob):
     """A job that sets its status, which Dask needs after its end, and whose SLURM commands have a time limit."""
 
     @staticmethod
     async def _call(cmd: list[str], **_: Any) -> str:
-        """Run a command. The job of a killed sbatch may start anyway; it ends with the others at the end of the run."""
-        return await _answer(*cmd)
+        """Return the output of a SLURM command, or raise RuntimeError if it fails or does not end.
+
+        The job of a killed sbatch may start anyway; it ends with the others at the end of the run.
+        """
+        child = await asyncio.create_subprocess_exec(
+            *cmd,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C must not end it
+        )
+        try:
+            output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
+        except TimeoutError:
+            child.kill()
+            raise RuntimeError(f"{cmd[0]} has not answered for {ANSWER_S:g} s") from None
+        if child.returncode != 0:
+            raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+        return output.decode(errors="replace")
 
     def _job_id_from_submit_output(self, out: str) -> str:
         """Return the number of the job, also with --parsable; a wrapper of sbatch may print other numbers too."""
@@ -110,8 +107,7 @@ class _Cluster(SLURMCluster):
     job_cls = _Job
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A job in the queue. state: PENDING, RUNNING, ... reason: why it waits. ends: on the monotonic clock, if known."""
 
     state: str
@@ -122,12 +118,9 @@ class Job:
 def parse_queue(text: str, now: float) -> dict[str, Job]:
     """Return jobs by number, from lines `number|state|reason|time left`."""
     jobs = {}
-    for line in text.splitlines():
-        number, _, rest = line.partition("|")
-        state, _, rest = rest.partition("|")
-        reason, _, left = rest.rpartition("|")
-        seconds = seconds_left(left.strip()) if state == "RUNNING" else None
-        jobs[number.strip()] = Job(state, reason, None if seconds is None else now + seconds)
+    for number, state, reason, left in _QUEUED.findall(text):
+        seconds = seconds_left(left) if state == "RUNNING" else None
+        jobs[number] = Job(state, reason, None if seconds is None else now + seconds)
     return jobs
 
 
@@ -151,11 +144,11 @@ class SlurmLink(Link):
         self._queue: dict[str, Job] = {}
         self._known: set[str] = set()  # names of members that are prepared or unfit
         self._used: set[str] = set()  # names of members that have begun a task
-        self._ended: set[str] = set()  # names of jobs that were told to end
-        self._in_vain: list[str] = []  # jobs that ended without use, and why
+        self._ending: set[str] = set()  # names of jobs that are being ended
+        self._useless_jobs: list[str] = []  # jobs in a row that ended before their worker could be used, and why
         self._has_started = False
-        self._doing: Future[None] | None = None
-        self._tended = self._looked = self._not_before = 0.0
+        self._running: Future[None] | None = None
+        self._adjusted = self._queue_read = self._not_before = 0.0
         try:
             with dask.config.set(DASK_SETTINGS):
                 self._cluster = self._start()
@@ -171,11 +164,12 @@ class SlurmLink(Link):
 
     def _start(self) -> _Cluster:
         settings = self._settings
+        name = f"leeward-{self._credentials.name.rpartition('-')[2]}"
         here = "127.0.0.1:0"  # otherwise Dask would listen on all interfaces, even with its pages off
         scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
         return _Cluster(
-            name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
-            job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
+            name=name,
+            job_name=name,
             cores=settings.cores,
             processes=1,
             memory=settings.memory,
@@ -204,48 +198,48 @@ class SlurmLink(Link):
         return f"{len(starting)} job(s) are starting" if starting or not self._has_started else None
 
     def joined(self, member: Member) -> None:
-        member.is_ending = member.name in self._ended
+        member.is_ending = member.name in self._ending
         if member.ends is None:
-            member.ends = time.monotonic() + self._settings.walltime_s  # until squeue tells
+            member.ends = time.monotonic() + self._settings.walltime_s  # until squeue reports it
 
     def lost(self, member: Member) -> None:
-        self._looked = 0.0  # check at once whether its job is gone too
+        self._queue_read = 0.0  # read the queue at once: its job may be gone too
 
-    def tend(self, left: int, members: Sequence[Member]) -> None:
+    def adjust(self, left: int, members: Sequence[Member]) -> None:
         now = time.monotonic()
-        if self._doing is not None:
-            if not self._doing.done():
+        if self._running is not None:
+            if not self._running.done():
                 return
-            done, self._doing = self._doing, None
-            self._see_to(done.exception())
-        if now - self._tended < TEND_S:
+            done, self._running = self._running, None
+            self._handle_error(done.exception())
+        if now - self._adjusted < ADJUST_S:
             return
-        self._tended = now
-        self._get_to_know(members)
-        for member in members:
-            if member.job in self._queue and self._queue[member.job].ends is not None:
-                member.ends = self._queue[member.job].ends
-        if len(self._in_vain) >= JOBS_IN_VAIN:
-            self._despair(members)
+        self._adjusted = now
+        self._update(members)
+        if len(self._useless_jobs) >= MOST_USELESS_JOBS:
+            self._stop_or_pause(members)
         if now < self._not_before:
             return
-        if now - self._looked > LOOK_S and self._has_started:
-            self._looked = now
-            self._do(self._look())
+        if now - self._queue_read > QUEUE_S and self._has_started:
+            self._queue_read = now
+            self._run(self._read_queue())
         else:
-            self._adjust(self._wanted(left), members)
+            needed = max(self._settings.least_jobs, -(-left // self._settings.cores))
+            self._adjust_jobs(min(self._settings.most_jobs, needed), members)
 
-    def _get_to_know(self, members: Sequence[Member]) -> None:
-        """Note names of members, also of those that never answer, so that their jobs can be ended."""
+    def _update(self, members: Sequence[Member]) -> None:
+        """Set names and ends of members, also of those that never answer, so that their jobs can be ended."""
         scheduler: Any = self._cluster.scheduler
         for member in members:
             if not member.name and (found := scheduler.workers.get(member.address)) is not None:
                 member.name = str(found.name)
+            if member.job in self._queue and self._queue[member.job].ends is not None:
+                member.ends = self._queue[member.job].ends
             if member.slots or member.unfit:
                 self._known.add(member.name)
-            if member.is_heard and member.name not in self._used:
+            if member.heard and member.name not in self._used:
                 self._used.add(member.name)
-                self._in_vain.clear()
+                self._useless_jobs.clear()
 
     def close(self) -> None:
         """End all jobs, pending ones included, without raising an error."""
@@ -263,32 +257,28 @@ class SlurmLink(Link):
                 with contextlib.suppress(OSError, subprocess.SubprocessError):  # jobs end by themselves
                     subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
 
-    def _wanted(self, left: int) -> int:
-        """Return the number of jobs that the tasks need, within the given limits."""
-        needed = -(-left // self._settings.cores)
-        return min(self._settings.most_jobs, max(self._settings.least_jobs, needed))
-
-    def _adjust(self, wanted: int, members: Sequence[Member]) -> None:
+    def _adjust_jobs(self, wanted: int, members: Sequence[Member]) -> None:
         """End idle jobs that are spent, unfit or surplus, and submit missing ones."""
-        known = {member.name: member for member in members}
+        by_name = {member.name: member for member in members}
         spec = self._cluster.worker_spec
-        idle = [name for name in spec if name not in known or not known[name].held]
-        ending = {name for name in idle if name in known and (known[name].is_spent or known[name].unfit)}
-        for name in ending:
-            if known[name].unfit and not known[name].is_ending and name not in self._used:
-                self._in_vain.append(f"{known[name].job or name}: {known[name].unfit}")
+        idle = [name for name in spec if name not in by_name or not by_name[name].held]
+        ending = {name for name in idle if name in by_name and (by_name[name].is_spent or by_name[name].unfit)}
+        for member in (by_name[name] for name in ending):
+            if member.unfit and not member.is_ending and member.name not in self._used:
+                self._useless_jobs.append(f"{member.job or member.name}: {member.unfit}")
         surplus = len(spec) - len(ending) - wanted
-        waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
+        pending_first = sorted((name for name in idle if name not in ending), key=lambda name: name in by_name)
         if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
-            ending |= set(waiting_first[:surplus])
-        self._ended |= ending
-        for name in ending & known.keys():
-            known[name].is_ending = True  # no more tasks for it from now on
-        missing = min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE)
-        if ending or missing > 0 or set(spec) != set(self._cluster.workers):
-            self._do(self._change(ending, max(missing, 0)))
+            ending |= set(pending_first[:surplus])
+        self._ending |= ending
+        for name in ending & by_name.keys():
+            by_name[name].is_ending = True  # no more tasks for it from now on
+        missing = max(0, min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE))
+        if ending or missing or set(spec) != set(self._cluster.workers):
+            self._run(self._change(ending, missing))
 
     async def _change(self, ending: set[str], more: int) -> None:
+        """End these jobs, and submit this many more."""
         for name in ending:
             self._cluster.worker_spec.pop(name, None)
         for _ in range(more):
@@ -301,25 +291,27 @@ class SlurmLink(Link):
                 del self._cluster.workers[name]  # sbatch has failed
                 self._cluster.worker_spec.pop(name, None)
 
-    def _do(self, action: Coroutine[Any, Any, None]) -> None:
+    def _run(self, action: Coroutine[Any, Any, None]) -> None:
+        """Start an action in the thread of the cluster; `adjust` handles its error."""
         loop: Any = self._cluster.loop
-        self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
+        self._running = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
 
-    def _see_to(self, error: BaseException | None) -> None:
+    def _handle_error(self, error: BaseException | None) -> None:
         self._has_started = self._has_started or bool(self._cluster.workers)
         if error is None:
             return
         if not isinstance(error, RuntimeError | OSError):
             raise error
-        message = _said(str(error))
+        text = str(error).partition("stderr:\n")[2] or str(error)
+        message = "; ".join(line.strip() for line in text.strip().splitlines()) or "no reason was given"
         if not self._has_started:
             raise LeewardError(f"no job could be started: {message}")
-        self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
+        self._not_before = time.monotonic() + RETRY_S
+        self._emit("slurm-refuses", message=message, again_s=RETRY_S)
 
-    async def _look(self) -> None:
-        """Update the queue; jobs that SLURM no longer knows have ended."""
-        output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
+    async def _read_queue(self) -> None:
+        """Update the queue. A job that is not in it has ended."""
+        output = await _Job._call(["squeue", "--noheader", "--format=%i|%T|%r|%L", "--me"])
         ours = {job.job_id for job in self._cluster.workers.values()}
         queue = parse_queue(output, time.monotonic())
         self._queue = {number: job for number, job in queue.items() if number in ours}
@@ -329,25 +321,24 @@ class SlurmLink(Link):
                 del self._cluster.workers[name]
                 self._cluster.worker_spec.pop(name, None)
                 if name not in self._known:
-                    self._in_vain.append(f"{job.job_id}: its log ends: {self._log_of(job.job_id)}")
+                    self._useless_jobs.append(f"{job.job_id}: {self._end_of_log(job.job_id)}")
 
-    def _despair(self, members: Sequence[Member]) -> None:
-        """Raise EngineLostError, or pause if other jobs are working: then one bad node may get every new job."""
-        message = (
-            f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {self._in_vain[-1]}"
-        )
+    def _stop_or_pause(self, members: Sequence[Member]) -> None:
+        """Raise EngineLostError if no job works; else pause, because one bad node may get every new job."""
+        last = self._useless_jobs[-1]
+        message = f"{MOST_USELESS_JOBS} jobs in a row ended before their worker could be used; the last one, {last}"
         if all(member.unfit or member.is_ending for member in members):
             raise EngineLostError(message)
-        self._in_vain.clear()
-        self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._emit("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
+        self._useless_jobs.clear()
+        self._not_before = time.monotonic() + RETRY_S
+        self._emit("jobs-in-vain", message=message, again_s=RETRY_S)
 
-    def _log_of(self, job_id: str) -> str:
+    def _end_of_log(self, job_id: str) -> str:
         found = ""
         for path in sorted(self._logs.glob(f"*-{job_id}.*")):
             with contextlib.suppress(OSError):
-                found += path.read_text(errors="replace")[-TAIL:]
-        return found.strip()[-500:] or "it is empty, or there is none"
+                found += path.read_text(errors="replace")
+        return f"its log ends: {found.strip()[-500:]}" if found.strip() else "it left no log"
 
 
 def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
@@ -370,8 +361,3 @@ def _security(folder: Path) -> Security:
         f"tls_{role}_{name}": files[name] for role in ("client", "scheduler", "worker") for name in ("cert", "key")
     }
     return Security(require_encryption=True, tls_ca_file=files["ca_file"], **pairs)
-
-
-def _said(error: str) -> str:
-    said = error.partition("stderr:\n")[2] or error
-    return "; ".join(line.strip() for line in said.strip().splitlines()) or "no reason was given"

@@ -1,25 +1,25 @@
-// Keeps a page up to date: fetches it again and replaces the parts that have changed. What the user has opened, focused
-// or typed stays. Pages work without this script, but do not update.
+// Keeps a page up to date: fetches it again and replaces the parts that have changed. Opened details, the focus, typed
+// text and scroll positions are kept. Pages work without this script, but do not update.
 "use strict";
 (() => {
   const main = document.getElementById("content");
-  const news = document.getElementById("news");
-  let every = pace(main);
+  const status = document.getElementById("news");
+  let every = interval(main);
   const loadingPause = 10000;
   let loadedAt = 0;
   let tag = "";
   let failures = 0;
 
-  function pace(part) {
+  function interval(part) {
     return 1000 * Number(part?.dataset.refresh || 0);
   }
 
-  function opened(part) {
+  function openIds(part) {
     return [...part.querySelectorAll("details[open][id]")].map((element) => element.id);
   }
 
-  function put(old, fresh) {
-    const open = opened(old);
+  function replaceContent(old, fresh) {
+    const open = openIds(old);
     const focused = old.contains(document.activeElement) ? path(old, document.activeElement) : null;
     const filled = [...old.querySelectorAll("input, select")].map((field) => [field.value, field.checked]);
     const scrolls = [...old.querySelectorAll(".wide")].map((box) => box.scrollLeft);
@@ -41,8 +41,8 @@
     return steps.reduce((at, step) => at?.children[step], root);
   }
 
-  function say(words) {
-    if (news && news.textContent !== words) news.textContent = words;
+  function showStatus(words) {
+    if (status && status.textContent !== words) status.textContent = words;
   }
 
   function parts(page) {
@@ -56,8 +56,8 @@
   // Returns whether anything has changed.
   function update(page) {
     const live = parts(document);
-    if (names(live) !== names(parts(page))) {  // the page has other parts now: a task is done, or there is a first result
-      put(main, page.getElementById("content"));
+    if (names(live) !== names(parts(page))) {  // a task is done, or the first result exists
+      replaceContent(main, page.getElementById("content"));
       loadedAt = 0;
       return true;
     }
@@ -66,7 +66,7 @@
       const fresh = page.getElementById(old.id);
       if (fresh.innerHTML === old.dataset.seen) continue;
       if (old.dataset.seen !== undefined || fresh.innerHTML !== old.innerHTML) {
-        put(old, fresh.cloneNode(true));
+        replaceContent(old, fresh.cloneNode(true));
         changed = true;
       }
       old.dataset.seen = fresh.innerHTML;
@@ -74,27 +74,27 @@
     return changed;
   }
 
-  async function look() {
+  async function poll() {
     if (!document.hidden) {
       try {
         const answer = await fetch(location.href, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
-        if (answer.status === 403) return say("Access denied: open the address that `leeward serve` printed.");
+        if (answer.status === 403) return showStatus("Access denied: open the address that `leeward serve` printed.");
         if (answer.ok) {
           tag = answer.headers.get("ETag") || "";
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-          every = pace(page.getElementById("content")) || every;
+          every = interval(page.getElementById("content")) || every;
           const changed = update(page);
           document.title = page.title;
           if (changed && Date.now() > loadedAt + loadingPause) loadParts();
         }
         failures = 0;
-        say(answer.ok || answer.status === 304 ? "" : `No update: the server returned ${answer.status}.`);
+        showStatus(answer.ok || answer.status === 304 ? "" : `No update: the server returned ${answer.status}.`);
       } catch {
         failures += 1;
-        if (failures > 1) say("The dashboard does not respond; it may have been stopped.");
+        if (failures > 1) showStatus("The dashboard does not respond; it may have been stopped.");
       }
     }
-    setTimeout(look, failures ? Math.min(2000 * failures, 30000) : every);
+    setTimeout(poll, failures ? Math.min(2000 * failures, 30000) : every);
   }
 
   async function load(part) {
@@ -103,7 +103,7 @@
       if (!answer.ok) throw new Error(String(answer.status));
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById(part.id);
-      if (fresh) put(part, fresh);
+      if (fresh) replaceContent(part, fresh);
     } catch {
       part.querySelector(".wait")?.replaceChildren("This part could not be loaded.");
     }
@@ -115,5 +115,5 @@
   }
 
   loadParts();
-  if (every > 0) setTimeout(look, every);
+  if (every > 0) setTimeout(poll, every);
 })();

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leeward.errors import StorageError
-from leeward.files import open_regular, read_regular, sync, sync_folder
+from leeward.files import open_regular, read_regular, storage_errors, sync, sync_folder
 from leeward.wording import json_text
 
 
@@ -23,13 +22,12 @@ class Audit:
         """Append one event durably."""
         self._guard()
         line = json_text({"time": utc_now(), "event": event, **facts}, default=str) + "\n"
-        try:
+        with storage_errors(self.path, "cannot be written"):
             append_line(self.path, line, durable=True)
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be written ({error})") from error
 
 
 def utc_now() -> str:
+    """Return the time as in 2026-01-31T12:00:00Z."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
@@ -57,12 +55,13 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         content = read_regular(path)
     except FileNotFoundError:
         return []
-    lines = []
-    for line in content.split(b"\n"):
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError):  # torn, empty, or not ours
-            continue
-        if isinstance(found, dict):
-            lines.append(found)
-    return lines
+    return list(filter(None, map(parse_line, content.split(b"\n"))))
+
+
+def parse_line(text: bytes) -> dict[str, Any]:
+    """Return a line of JSON as a dict, empty if it is torn or not one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):  # nested too deeply to be one of ours
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,6 +1,5 @@
 """Index lines of results, for fast listing. They are a cache: resume, merge and check never trust them."""
 
-import json
 import math
 import os
 import zlib
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.files import NotAFileError, open_regular, read_regular
+from leeward.store.directory.audit import parse_line
 from leeward.store.directory.temporary import Temporary
 from leeward.store.paths import INDEX, is_pack as is_in_packs
 from leeward.wording import json_text
@@ -26,6 +26,7 @@ def index_line(result: "AnyResult | FoundResult") -> dict[str, Any]:
 
 
 def encode_line(line: dict[str, Any]) -> bytes:
+    """Return an index line as JSON."""
     return json_text(line, separators=(",", ":")).encode() + b"\n"
 
 
@@ -62,7 +63,7 @@ class IndexLines:
 
 
 def output_index_path(output: Path) -> Path:
-    """Return the path of the index, beside the file itself. An output may be a link to it, a pack may not."""
+    """Return the path of the index, beside the file itself. Links are followed, except in the place of a pack."""
     real = output if is_in_packs(output) else Path(os.path.realpath(output))
     return real.with_name(f"{real.name}{INDEX}")
 
@@ -79,7 +80,7 @@ def write_output_index(output: Path, lines: IndexLines) -> None:
 
 
 def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
-    """Return the index lines of a merged file, or None without an index that describes the present file.
+    """Return the index lines of a merged file, or None if there is no index or it is out of date.
 
     is_pack: compare the size only. The name of a pack is never reused, so a copy of the same size is the same file.
     """
@@ -89,18 +90,18 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
     except (FileNotFoundError, NotAFileError):  # only a cache
         return None
     start = content.find(b"\n") + 1
-    head = parsed(content[:start])
-    fits = head.get("format"), head.get("size"), head.get("count")
-    if fits != (INDEX_FORMAT, state.st_size, content.count(b"\n") - 1):
+    head = parse_line(content[:start])
+    stated = head.get("format"), head.get("size"), head.get("count")
+    if stated != (INDEX_FORMAT, state.st_size, content.count(b"\n") - 1):
         return None
     return content[start:] if is_pack or head.get("mtime_ns") == state.st_mtime_ns else None
 
 
-def told_count(output: Path) -> int | None:
-    """Return the number of results in the index of a file, current or not; None without an index."""
+def indexed_count(output: Path) -> int | None:
+    """Return the number of results in the index of a file, even if it is out of date; None without an index."""
     try:
         with os.fdopen(open_regular(output_index_path(output)), "rb") as file:
-            count = parsed(file.readline(1000)).get("count")
+            count = parse_line(file.readline(1000)).get("count")
     except (FileNotFoundError, NotAFileError):
         return None
     return count if isinstance(count, int) else None
@@ -109,15 +110,6 @@ def told_count(output: Path) -> int | None:
 def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
     """Yield the intact lines, parsed."""
     for text in content.split(b"\n"):
-        line = parsed(text)
+        line = parse_line(text)
         if "key" in line:
             yield line
-
-
-def parsed(text: bytes) -> dict[str, Any]:
-    """Return a line of JSON as a dict, empty if it is not one."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):  # nested too deeply to be one of ours
-        return {}
-    return found if isinstance(found, dict) else {}

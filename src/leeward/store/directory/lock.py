@@ -5,9 +5,9 @@ The lock is a file that a hard link creates complete. As a heartbeat, its owner 
 name, and reads in the new file that it is no longer the owner.
 
 Only the process that holds the claim on the token of a lock may replace or remove it. The claim is a file of the same
-kind beside the lock, so a dead claimant is succeeded in the same way. This needs atomic renames and links (or exclusive
-creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a lost
-answer reports an error although it succeeded: the token in the file tells which.
+kind beside the lock, so the claim of a dead process can be taken over too. This needs atomic renames and links (or
+exclusive creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a
+lost answer may fail although it was done: the token in the file shows whether it was.
 """
 
 import contextlib
@@ -22,6 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from leeward.errors import HeldError, StorageError
+from leeward.events import Emit, ignore
 from leeward.files import (
     NO_LINKS,
     TEMPORARY,
@@ -30,6 +31,7 @@ from leeward.files import (
     read_regular,
     refresh,
     rename,
+    storage_errors,
     sync,
     sync_folder,
     write_all,
@@ -41,7 +43,7 @@ INTERVAL_S = 2.0
 INTERVALS = 10  # a lock whose counter stops for this many intervals is stale
 LARGEST = 1 << 16  # bytes of a lock file
 STALE_TRIES = 3
-_given_back: set[str] = set()  # tokens of locks of this process whose file could not be removed
+_abandoned: set[str] = set()  # tokens of locks that this process released, but whose file it could not remove
 _COUNTER = "counter {:020d}\n"
 
 
@@ -85,7 +87,7 @@ class Lock:
         self._counter.start()
 
     @classmethod
-    def take(cls, path: Path, *, take_over: bool = False, tell: Callable[[str], None] | None = None) -> "Lock":
+    def take(cls, path: Path, *, take_over: bool = False, emit: Emit = ignore) -> "Lock":
         """Take the lock, or raise a HeldError that names the owner.
 
         take_over: also take a stale lock whose owner may be alive (on another host, or suspended).
@@ -93,29 +95,23 @@ class Lock:
         owner = Owner.myself()
         try:
             while True:
-                _acquire(path, owner, take_over, tell)
+                _acquire(path, owner, take_over, emit)
                 handle = open_regular(path, os.O_RDWR)
                 if os.pread(handle, LARGEST, 0).startswith(_first_line(owner)):
                     return cls(path, owner, handle)
                 os.close(handle)  # taken over before it was opened
         except OSError as error:
-            _given_back.add(owner.token)  # in case the file is there already
+            _abandoned.add(owner.token)  # in case the lock was already created
             raise StorageError(f"{path}: cannot be written ({error})") from error
-
-    @property
-    def is_mine(self) -> bool:
-        return _is_held_by(self.path, self.owner.token)
 
     def check(self) -> None:
         """Raise HeldError if another process has taken the lock over."""
-        try:
+        with storage_errors(self.path, "cannot be read"):
             holder, _ = read_owner(self.path)
             if holder is None:
                 self.path.parent.stat()
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be read ({error})") from error
         if holder is None or holder.token != self.owner.token:
-            gone = "its lock is gone: it was removed, or taken over by a process that has ended"
+            gone = "the lock is gone: it was removed, or taken over by a process that has ended"
             why = f"taken over by {holder}" if holder else gone
             raise HeldError(f"{self.path.parent}: {why}; this run stops here and leaves the stored results as they are")
 
@@ -129,11 +125,11 @@ class Lock:
                 _remove(self.path, self.owner)
         except HeldError:
             return  # it is being taken over
-        except OSError:  # disk full, no claim possible; a race with a successor is rare
+        except OSError:  # disk full: remove it without a claim, as a race with a successor is rare
             try:
                 _remove(self.path, self.owner)
             except OSError:
-                _given_back.add(self.owner.token)  # the file stays; others see that this process has ended
+                _abandoned.add(self.owner.token)  # the file stays; others see that this process has ended
 
     def _count(self) -> None:
         counter = 0
@@ -154,32 +150,30 @@ def _is_held_by(path: Path, token: str) -> bool:
     return holder is not None and holder.token == token
 
 
-def _acquire(path: Path, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None) -> None:
+def _acquire(path: Path, owner: Owner, take_over: bool = False, emit: Emit = ignore) -> None:
     """Put a lock (or a claim) of this owner at `path`. Raise HeldError if another process has it."""
     while not _create(path, owner):
         holder, counter = read_owner(path)
         if holder is None:
             continue
-        if not (holder.is_gone or holder.token in _given_back):
-            _refuse_or_wait(path, holder, counter, take_over, tell)
-        with _claim(path, holder.token, owner, take_over, tell):
+        if not (holder.is_gone or holder.token in _abandoned):
+            _refuse_or_wait(path, holder, counter, take_over, emit)
+        with _claim(path, holder.token, owner, take_over, emit):
             if _is_held_by(path, holder.token):
                 _put(path, owner, rename)
                 return
 
 
 @contextlib.contextmanager
-def _claim(
-    path: Path, token: str, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None
-) -> Iterator[None]:
-    """Hold the sole right to replace or remove the lock with this token. Raise HeldError if another process has it."""
+def _claim(path: Path, token: str, owner: Owner, take_over: bool = False, emit: Emit = ignore) -> Iterator[None]:
+    """Hold the exclusive right to replace or remove the lock with this token, or raise HeldError."""
     name = hashlib.sha256(token.encode()).hexdigest()[:12]
     claim = path.with_name(f".{path.name}.{name}{TEMPORARY}")
-    _acquire(claim, owner, take_over, tell)
+    _acquire(claim, owner, take_over, emit)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # void as soon as the lock has another token
+        with contextlib.suppress(OSError):  # it has no effect once the lock has another token
             _remove(claim, owner)
 
 
@@ -196,7 +190,7 @@ def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> Non
     """Write a lock to a temporary file, then call `name_it(temporary, path)`. The lock is durable or not there."""
     temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
     try:
-        _write(temporary, owner)
+        _write(temporary, _first_line(owner) + _COUNTER.format(0).encode())
         try:
             name_it(temporary, path)
         except OSError:
@@ -208,32 +202,12 @@ def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> Non
             _remove(path, owner)
             raise
     finally:
-        with contextlib.suppress(OSError):  # a left-over is harmless
+        with contextlib.suppress(OSError):  # a leftover is harmless
             temporary.unlink(missing_ok=True)
 
 
-def _write(path: Path, owner: Owner) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    try:
-        write_all(handle, _first_line(owner) + _COUNTER.format(0).encode())
-        sync(handle)
-    finally:
-        os.close(handle)
-
-
-def _link(temporary: Path, path: Path) -> None:
-    """Give a complete file a second name, which must be free. Copy it if the file system has no links."""
-    try:
-        os.link(temporary, path)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        _copy(temporary, path)
-
-
-def _copy(temporary: Path, path: Path) -> None:
-    """Create the lock exclusively. For a moment it has its name but is incomplete."""
-    content = temporary.read_bytes()
+def _write(path: Path, content: bytes) -> None:
+    """Create a file exclusively, durable or not at all."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         write_all(handle, content)
@@ -245,26 +219,36 @@ def _copy(temporary: Path, path: Path) -> None:
         os.close(handle)
 
 
+def _link(temporary: Path, path: Path) -> None:
+    """Give a complete file a second name, which must be free.
+
+    On a file system without links, copy it: for a moment the lock has its name but is incomplete.
+    """
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _write(path, temporary.read_bytes())
+
+
 def _remove(path: Path, owner: Owner) -> None:
     if _is_held_by(path, owner.token):
         path.unlink(missing_ok=True)
 
 
-def _refuse_or_wait(
-    path: Path, holder: Owner, counter: int, take_over: bool, tell: Callable[[str], None] | None
-) -> None:
+def _refuse_or_wait(path: Path, holder: Owner, counter: int, take_over: bool, emit: Emit) -> None:
     """Return once the lock is stale. Raise HeldError if it is not, or without `take_over`."""
     if not take_over:
         raise HeldError(
             f"{path.parent}: held by {holder}; wait until it ends, stop it, or choose another output with -o. If it is "
             "dead or suspended and cannot be ended from here, use --take-over"
         )
-    if tell is not None:
-        tell(f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
+    emit("waiting", message=f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
     for _ in range(INTERVALS):
         time.sleep(INTERVAL_S)
         now, newer = read_owner(path)
         if now is None or now.token != holder.token:
             return
         if newer != counter:
-            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its counter advances; not taken over")
+            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its heartbeat advances; not taken over")

@@ -5,9 +5,10 @@ import os
 import secrets
 import socket
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from leeward.store.directory.audit import utc_now
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Owner:
             pid=pid,
             process_start=process_start(pid) or "",
             token=secrets.token_hex(8),
-            since=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            since=utc_now(),
         )
 
     @property

@@ -4,9 +4,8 @@ import os
 import secrets
 from pathlib import Path
 
-from leeward.errors import StorageError
 from leeward.events import Emit, ignore
-from leeward.files import rename, replace_file, sync_folder
+from leeward.files import rename, replace_file, storage_errors, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import RunPaths
@@ -14,7 +13,7 @@ from leeward.wording import json_text
 
 
 def _moved_before(paths: RunPaths, path: Path) -> Path | None:
-    """Return where an earlier try moved the missing file, and sync it there; None if it was not moved."""
+    """Return where an interrupted call moved the missing file, and sync it there; None if it was not moved."""
     if os.path.lexists(path):
         return None
     moved = [place for place in paths.quarantine.glob(f"{path.name}.*") if place.suffix != ".json"]
@@ -26,13 +25,13 @@ def _moved_before(paths: RunPaths, path: Path) -> Path | None:
 
 
 def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit: Emit = ignore) -> Path:
-    """Move a bad file (or whatever is in its place) to quarantine, and return its new path.
+    """Move a bad file, or a link or folder in its place, to quarantine. Return its new path.
 
-    The reason is written first: after an interruption the file is still bad, and the next call moves it.
+    The reason is written first. After an interruption the file is still in its place, and the next call moves it.
     """
     token = secrets.token_hex(4)
     place = paths.quarantine / f"{path.name}.{token}"
-    try:
+    with storage_errors(path, f"cannot be moved to {place}"):
         before = _moved_before(paths, path)
         if before is not None:
             return before
@@ -47,12 +46,10 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit:
         if path.is_symlink():  # the link itself is moved, not its target
             about["target"] = os.readlink(path)
         paths.quarantine.mkdir(parents=True, exist_ok=True)
-        sync_folder(paths.quarantine.parent)  # even if it exists: its creator may have been killed before
+        sync_folder(paths.quarantine.parent)  # even if it exists: its creator may have been killed before it did
         replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())
         emit("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
         rename(path, place)
         sync_folder(paths.quarantine)
         sync_folder(path.parent)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be moved to {place} ({error})") from error
     return place

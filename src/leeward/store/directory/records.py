@@ -1,4 +1,4 @@
-"""Attempts and failures of a task, in a small file that exists from its start until its result is stored."""
+"""The record of a task: a small file with its attempts and failures, until its result is stored."""
 
 import json
 from dataclasses import asdict, dataclass, field, replace
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import LeewardError, StorageError
-from leeward.files import NotAFileError, read_regular, replace_file
+from leeward.files import NotAFileError, read_regular, replace_file, storage_errors
 from leeward.store.directory.audit import utc_now
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -20,8 +20,8 @@ LONGEST_RECORD = 1 << 24  # bytes
 class Failure:
     """The last failure of a task.
 
-    kind: "exception" (in the task), "died" (its worker), "timed-out", or "cut-off" (with its job, at the time limit).
-    message: one line. final: there is no retry unless the user asks for it.
+    kind: "exception" (in the task), "died" (its worker), "timed-out", or "cut-off" (its job reached the time limit).
+    message: one line. final: the task is not retried unless the user asks for it.
     """
 
     kind: str
@@ -39,8 +39,8 @@ class Failure:
 class Record:
     """The history of a task without a result.
 
-    fingerprint: of its settings. attempts: worker, host and time of each start. deaths: attempts whose worker died or
-    was killed; other attempts without a failure were cut off with their coordinator.
+    fingerprint: of its settings. attempts: worker, host and time of each start. deaths: number of attempts whose worker
+    died. Other attempts without a failure were interrupted together with their coordinator.
     """
 
     key: str
@@ -50,18 +50,17 @@ class Record:
     failure: Failure | None = None
 
     @property
-    def interruptions(self) -> int:
-        return len(self.attempts) - self.deaths
+    def has_failed(self) -> bool:
+        """True if the last attempt failed."""
+        return self.failure is not None and self.failure.attempt == len(self.attempts)
 
     @property
     def unfinished(self) -> str | None:
         """The worker of the last attempt, if the outcome is unknown, else None."""
-        if not self.attempts or (self.failure is not None and self.failure.attempt == len(self.attempts)):
-            return None
-        return str(self.attempts[-1]["worker"])
+        return str(self.attempts[-1]["worker"]) if self.attempts and not self.has_failed else None
 
     def is_hopeless(self, retries: int) -> bool:
-        """Return whether no retry is left. Cut-offs are rarely the fault of the task: more of them are allowed."""
+        """Return whether no retry is left. More interruptions than deaths are allowed: the task rarely causes them."""
         if self.failure is not None and self.failure.final:
             return True
         return self.has_had_its_chances(retries, self.deaths)
@@ -99,8 +98,8 @@ def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host
     old = read_record(paths.failure(key))
     if old is None or old.fingerprint != fingerprint:  # attempts with other settings do not count
         old = Record(str(key), fingerprint)
-    if old.attempts and old.attempts[-1]["worker"] == worker and not _has_failed(old):
-        attempts = old.attempts  # a repeated call: the record of this attempt was not synced
+    if old.unfinished == worker:
+        attempts = old.attempts  # a repeated call, because the first one could not sync
     else:
         attempts = [*old.attempts, {"worker": worker, "host": host, "began": utc_now()}]
     return _write(paths, key, replace(old, attempts=attempts))
@@ -111,20 +110,16 @@ def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **fact
     old = read_record(paths.failure(key)) or Record(str(key))
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
-    if _has_failed(old) and old.failure is not None and old.failure.worker == facts["worker"]:
-        died = False  # already counted: a repeated call, as the record was not synced
+    if old.failure is not None and old.has_failed and old.failure.worker == facts["worker"]:
+        died = False  # already counted: a repeated call, because the first one could not sync
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
     return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
 
 
-def _has_failed(record: Record) -> bool:
-    return record.failure is not None and record.failure.attempt == len(record.attempts)
-
-
 def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
-    """Remove the last attempt, which ended on request or because of the disk. An attempt that failed stays.
+    """Remove the last attempt, which ended on request or because of the disk. Keep it if it failed.
 
-    worker: only if this worker made it. mark: only if the name of its worker contains this text.
+    worker: only an attempt of this worker. mark: only if the name of the worker contains this text.
     """
     old = read_record(paths.failure(key))
     if old is None or old.unfinished is None:
@@ -138,15 +133,11 @@ def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: 
 
 def forget_record(paths: RunPaths, key: Key) -> None:
     """Remove the record of a task that has a result or starts over."""
-    try:
+    with storage_errors(paths.failure(key), "cannot be removed"):
         paths.failure(key).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{paths.failure(key)}: cannot be removed ({error})") from error
 
 
 def _write(paths: RunPaths, key: Key, record: Record) -> Record:
-    try:
+    with storage_errors(paths.failure(key), "cannot be written"):
         replace_file(paths.failure(key), json_text(asdict(record)).encode())
-    except OSError as error:
-        raise StorageError(f"{paths.failure(key)}: cannot be written ({error})") from error
     return record

@@ -5,28 +5,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from leeward.errors import StorageError
-from leeward.store.directory.index import told_count
+from leeward.store.directory.index import indexed_count
 from leeward.store.directory.shards import BadShard, ShardPaths, read_shards
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.paths import RunPaths
-
-_MOST_NAMED = 5
+from leeward.wording import listed
 
 
 class BadPack(NamedTuple):
-    """A damaged pack. rivals: keys of which it holds another result than the one that counts."""
+    """A pack with anything invalid. superseded: keys whose valid result was stored first, in another file."""
 
     path: Path
     verdict: Verdict
     reason: str
-    rivals: frozenset[Key] = frozenset()
+    superseded: frozenset[Key] = frozenset()
 
 
 class Doubled(NamedTuple):
-    """A shard whose result is also in a pack: packing was cut off before the removal."""
+    """A shard whose result is also in a pack, because packing was interrupted before the removal."""
 
     key: Key
     path: Path
@@ -49,8 +48,8 @@ class RunFiles:
 
     @property
     def likely_results(self) -> int | None:
-        """The number of results by names and indexes; None if an index is missing."""
-        counts = [told_count(pack) for pack in self.packs]
+        """The number of results according to file names and indexes; None if an index is missing."""
+        counts = [indexed_count(pack) for pack in self.packs]
         known = [count for count in counts if count is not None]
         return len(self.shards) + sum(known) if len(known) == len(counts) else None
 
@@ -58,9 +57,9 @@ class RunFiles:
 def read_results(files: RunFiles, *, contents: bool = False, processes: int = 1) -> Iterator[Answer]:
     """Yield every result once, from the first pack that holds it, else from its shard; then bad and doubled files.
 
-    The first stored result of a key counts, as everywhere in the store. Another result of the key is bad, and its file
-    is named. A pack with anything bad is reported after its good results. Raise StorageError if the machine cannot open
-    a file now: the file may be good.
+    The first stored result of a key is the valid one. A file with a different result of the key is bad. A pack with
+    anything bad is reported after its good results. Raise StorageError for a file that cannot be opened now, for a
+    reason that may pass.
     """
     packs = _Packs(files.packs)
     yield from packs.read(contents, processes)
@@ -71,7 +70,7 @@ def read_results(files: RunFiles, *, contents: bool = False, processes: int = 1)
 
 
 class _Again(NamedTuple):
-    """A further result of a key."""
+    """Another result of a key that a pack holds."""
 
     key: Key
     path: Path
@@ -85,7 +84,7 @@ class _Packs:
         self._paths = paths
         self._all = frozenset(paths)
         self._where: dict[Key, int] = {}
-        self._again: dict[int, list[_Again]] = {}
+        self._again: list[_Again] = []
         self._bad: dict[Path, BadPack] = {}
 
     def read(self, contents: bool, processes: int) -> Iterator[FoundResult]:
@@ -96,7 +95,7 @@ class _Packs:
                 self._note_file(found, reasons)
                 number, reasons = number + 1, []
             elif not found.is_valid or not found.sealed or found.key is None:
-                reasons.append(f"{found.name}: {found.verdict}, {found.reason or 'it has no seal'}")
+                reasons.append(f"{found.name}: {found.verdict} ({found.reason or 'it has no seal'})")
             elif not self.note_again(found, found.key):
                 self._where[found.key] = number
                 yield found
@@ -105,46 +104,41 @@ class _Packs:
         if file.is_passing:
             raise StorageError(f"{file.path}: {file.reason}")
         if file.verdict is Verdict.VALID and not file.sealed:
-            reasons = ["a file of other origin in the place of a pack"]
+            reasons = ["it was not written by leeward; expected a pack"]
         if file.verdict is not Verdict.VALID:
             self._bad[file.path] = BadPack(file.path, file.verdict, file.reason)
         elif reasons:
-            more = f" and {len(reasons) - _MOST_NAMED} more" if len(reasons) > _MOST_NAMED else ""
-            reason = "; ".join(reasons[:_MOST_NAMED]) + more
-            self._bad[file.path] = BadPack(file.path, Verdict.WRONG_STRUCTURE, reason)
+            self._bad[file.path] = BadPack(file.path, Verdict.WRONG_STRUCTURE, listed(reasons))
 
     def note_again(self, found: FoundResult, key: Key) -> bool:
-        """Return whether a pack already holds this key. If so, note the result for `judged`."""
-        number = self._where.get(key)
-        if number is None:
+        """Return whether a pack already holds this key. If so, keep the result for `judged`."""
+        if key not in self._where:
             return False
-        self._again.setdefault(number, []).append(_Again(key, found.path, found.digest))
+        self._again.append(_Again(key, found.path, found.digest))
         return True
 
     def judged(self) -> Iterator[BadShard | BadPack | Doubled]:
         """Yield the bad and the doubled files."""
-        rivals: dict[Path, list[Key]] = {}
-        for number, again in self._again.items():
-            pack = self._paths[number]
-            digests = _digests(pack, {one.key for one in again})
-            for one in again:
-                if one.digest != digests.get(one.key):
-                    rivals.setdefault(one.path, []).append(one.key)
-                elif one.path not in self._all:
-                    yield Doubled(one.key, one.path, pack)
-        for path, keys in rivals.items():
-            yield self._rival(path, keys)
-        yield from (bad for path, bad in self._bad.items() if path not in rivals)
+        names: dict[Path, list[str]] = {}
+        for one in self._again:
+            names.setdefault(self._pack_of(one.key), []).append(str(one.key))
+        first = {found.key: found.digest for found in read_files(names, keys=names) if isinstance(found, FoundResult)}
+        superseded: dict[Path, list[Key]] = {}
+        for one in self._again:
+            if one.digest != first.get(one.key):
+                superseded.setdefault(one.path, []).append(one.key)
+            elif one.path not in self._all:
+                yield Doubled(one.key, one.path, self._pack_of(one.key))
+        for path, keys in superseded.items():
+            yield self._superseded(path, keys)
+        yield from (bad for path, bad in self._bad.items() if path not in superseded)
 
-    def _rival(self, path: Path, keys: list[Key]) -> BadShard | BadPack:
-        first = self._paths[self._where[keys[0]]]
-        reason = f"another result of {min(keys)} was stored before, and is in {first}"
+    def _pack_of(self, key: Key) -> Path:
+        return self._paths[self._where[key]]
+
+    def _superseded(self, path: Path, keys: list[Key]) -> BadShard | BadPack:
+        reason = f"{self._pack_of(min(keys))} has another result of {min(keys)}, which was stored first"
         if path not in self._all:
             return BadShard(path, Verdict.WRONG_STRUCTURE, reason)
         bad = self._bad.get(path, BadPack(path, Verdict.WRONG_STRUCTURE, reason))
-        return bad._replace(rivals=frozenset(keys))
-
-
-def _digests(pack: Path, keys: set[Key]) -> dict[Key, str]:
-    found = read_files([pack], keys={pack: [str(key) for key in sorted(keys)]})
-    return {one.key: one.digest for one in found if isinstance(one, FoundResult) and one.key is not None}
+        return bad._replace(superseded=frozenset(keys))

@@ -5,22 +5,22 @@ import errno
 import functools
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import h5py
 
 from leeward.carving import Held, Pages
-from leeward.errors import InputError, StorageError
-from leeward.files import NotAFileError, kind_of, open_regular, replace_file, sync_folder
+from leeward.errors import StorageError
+from leeward.files import NotAFileError, kind_of, open_regular, replace_file, storage_errors, sync_folder
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.format.direct import sealed_results
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.format.keys import Key
-from leeward.store.format.kind import AnyResult
-from leeward.store.format.kinds import parse_key
+from leeward.store.format.kind import AnyResult, Value
+from leeward.store.format.kinds import key_or_none, parse_key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.paths import RunPaths, is_shard
@@ -41,44 +41,31 @@ def key_of_shard(path: Path) -> Any:
     return parse_key(path.name.removesuffix(".h5"))
 
 
-class ShardPaths(Sequence[Path]):
-    """The paths of all shards, kept as keys to save memory. Other files come last."""
+class ShardPaths:
+    """The paths of all shards, kept as keys to save memory. Other files come last.
+
+    keys: of the shards in their proper place, by their names.
+    """
 
     def __init__(self, paths: RunPaths) -> None:
         self._paths = paths
-        self._keys: list[Key] = []
+        self.keys: list[Key] = []
         self._others: list[Path] = []
         for path in paths.shards():
-            try:
-                key = key_of_shard(path)
-            except InputError:
-                self._others.append(path)
-                continue
-            if paths.shard(key) == path:
-                self._keys.append(key)
+            key = key_or_none(path.name.removesuffix(".h5"))
+            if key is not None and paths.shard(key) == path:
+                self.keys.append(key)
             else:
                 self._others.append(path)
-        self._keys.sort()
+        self.keys.sort()
         self._others.sort()
 
-    @property
-    def keys(self) -> Sequence[Key]:
-        """The keys of the shards in their proper place, by their names."""
-        return self._keys
-
     def __len__(self) -> int:
-        return len(self._keys) + len(self._others)
+        return len(self.keys) + len(self._others)
 
-    @overload
-    def __getitem__(self, index: int) -> Path: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Path]: ...
-    def __getitem__(self, index: int | slice) -> Path | list[Path]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        if index < len(self._keys):
-            return self._paths.shard(self._keys[index])
-        return self._others[index - len(self._keys)]
+    def __iter__(self) -> Iterator[Path]:
+        yield from map(self._paths.shard, self.keys)
+        yield from self._others
 
 
 def was_packed(file: FoundFile) -> bool:
@@ -89,7 +76,7 @@ def was_packed(file: FoundFile) -> bool:
 
 
 def read_shards(
-    paths: Sequence[Path], *, contents: bool = False, processes: int = 1
+    paths: Iterable[Path], *, contents: bool = False, processes: int = 1
 ) -> Iterator[FoundResult | BadShard]:
     """Yield one answer per path, in order. Raise StorageError if the machine cannot open a file now: it may be good."""
     results: list[FoundResult] = []
@@ -114,10 +101,10 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {len(results)} results; expected one")
     result = results[0]
     if result.key is None or file.path.name != f"{result.key}.h5":
-        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which its name does not say")
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which is not its name")
     folder = _ANY.shard(result.key).parent.name
     if file.path.parent.name != folder:  # it may exist twice
-        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it belongs into the folder {folder}")
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it is in the wrong folder; expected {folder}")
     return result
 
 
@@ -125,11 +112,17 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
 
 
 def shard_bytes(result: AnyResult) -> bytes:
-    """Return the content of a shard, made in memory, as libhdf5 may crash on a full disk."""
+    """Return the content of a shard."""
+    return file_bytes([result], {})
+
+
+def file_bytes(results: Sequence[AnyResult], attributes: Mapping[str, Value]) -> bytes:
+    """Return the content of a file with these results, made in memory, as libhdf5 may crash on a full disk."""
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
-        write_root(file, root_attributes(result))
-        write_group(file, result)
+        write_root(file, {**attributes, **(root_attributes(results[0]) if results else {})})
+        for result in results:
+            write_group(file, result)
     return image.getvalue()
 
 
@@ -170,14 +163,14 @@ def _make_folder(folder: Path) -> None:
     try:
         sync_folder(folder.parent)
     except OSError:
-        with contextlib.suppress(OSError):  # not empty: whoever put a file there syncs it
+        with contextlib.suppress(OSError):  # not empty: the process that put a file there syncs it
             folder.rmdir()
         raise
 
 
 @functools.cache
-def _have_synced(folder: Path) -> None:
-    """Sync the name of a folder, once per process: its creator may have been killed before."""
+def _sync_name(folder: Path) -> None:
+    """Sync the name of a folder, once per process, in case its creator was killed before it did."""
     sync_folder(folder.parent)
 
 
@@ -189,17 +182,15 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
     """
     path = paths.shard(result.key)
     content = shard_bytes(result)
-    try:
+    with storage_errors(path, "cannot be stored"):
         if path.exists():
             if _holds(path, result.key):
-                _have_synced(path.parent)
-                sync_folder(path.parent)  # an earlier try may have been cut off after the rename
+                _sync_name(path.parent)
+                sync_folder(path.parent)  # an earlier call may have been killed after the rename
                 return path
-            quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
+            quarantine(paths, path, Verdict.UNREADABLE, "an invalid file in the place of a new result")
         if kind_of(path.parent) != "folder":
             _make_folder(path.parent)
-        _have_synced(path.parent)
+        _sync_name(path.parent)
         replace_file(path, content, check=lambda handle: _is_stored(handle, result))
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be stored ({error})") from error
     return path

@@ -31,8 +31,8 @@ class Source:
 def gather(paths: Iterable[Path]) -> list[Source]:
     """Return the sources that these paths name, each once.
 
-    A folder stands for all .h5 and .hdf5 files and all run directories below it, without temporary files and quarantine
-    folders. A quarantine that is named itself counts. Any other path is taken as it is: the reader judges it.
+    A folder means all .h5 and .hdf5 files and all run directories below it, without temporary files and quarantine
+    folders, unless a quarantine folder itself is named. Any other path is one file, which the reader judges.
     """
     sources: dict[str, Source] = {}
     for path in paths:

@@ -5,44 +5,41 @@ import secrets
 import shutil
 
 from leeward.errors import StorageError
-from leeward.files import TEMPORARY, replace_file, sync_folder
+from leeward.files import TEMPORARY, replace_file, storage_errors, sync_folder
 from leeward.store.paths import PACK_SIZE, RunPaths
 from leeward.wording import size
 
 BLOCK = 4096
-OVERHEAD = 7000  # bytes of a result besides its coordinates, in a shard or in the merged file
+OVERHEAD = 7000  # bytes of a result besides its numbers, in a shard or in the merged file
 
 
 def prepare_folders(paths: RunPaths) -> None:
     """Create the folders of the run directory durably. Raise InputError if something else has the name of one."""
-    try:
+    with storage_errors(paths.root, "cannot be created"):
         paths.demand_own_places()
         for folder in (paths.root, *paths.folders()):
             folder.mkdir(exist_ok=True)
         sync_folder(paths.root.parent)
         sync_folder(paths.root)
-    except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be created ({error})") from error
 
 
 def probe(paths: RunPaths) -> None:
     """Write, read back, rename and remove a file, as storing a result does."""
     place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
-    try:
+    with storage_errors(paths.root, "a probe file cannot be written there"):
         content = os.urandom(BLOCK)
         replace_file(place, content, check=lambda handle: os.read(handle, 2 * BLOCK) == content)
         place.unlink()
-    except OSError as error:
-        raise StorageError(f"{paths.root}: a probe file could not be written there ({error})") from error
 
 
-def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: int) -> None:
+def check_space(paths: RunPaths, to_do: int, stored: int, *, result_bytes: int, loose: int) -> None:
     """Raise StorageError if the disk has no room for the results and the merged file. Quotas are not checked.
 
-    loose: number of results that may stay in shards. Of more, each thousand share a pack and its index.
+    to_do, stored: number of results. result_bytes: size of the numbers in one result. loose: number of results that may
+    stay in shards; beyond it, each thousand share a pack and its index.
     """
     place = paths.root if paths.root.exists() else paths.output.absolute().parent
-    each = OVERHEAD + 16 * turbines
+    each = OVERHEAD + result_bytes
     shard = -(-each // BLOCK) * BLOCK
     needed = to_do * shard + (to_do + stored) * each
     free = shutil.disk_usage(place).free

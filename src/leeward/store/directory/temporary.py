@@ -1,16 +1,17 @@
 """Temporary files and folders whose names identify the process that writes them.
 
-A killed process leaves its temporary file behind. A left-over is a temporary file whose process has ended, or, if the
-process was on another machine, that has not changed for a day.
+A killed process leaves its temporary file behind. A leftover is a temporary file whose process has ended or, if the
+process was on another machine, a file that has not changed for a day.
 """
 
+import contextlib
 import os
 import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from leeward.files import TEMPORARY, rename
@@ -38,9 +39,7 @@ class Temporary:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._close()
         self.path.unlink(missing_ok=True)
 
@@ -50,24 +49,18 @@ class Temporary:
             self.handle = -1
 
 
-class Workspace:
-    """A folder beside `target` for temporary copies, removed at the end. Also removes those of killed processes."""
-
-    def __init__(self, target: Path) -> None:
-        self.target = Path(os.path.realpath(target))
-
-    def __enter__(self) -> Path:
-        for path in _left_behind(self.target.parent, start_of(self.target), WORKSPACE):
-            if path.is_dir():
-                shutil.rmtree(path)
-        self.path = _new_name(self.target, WORKSPACE)
-        self.path.mkdir()
-        return self.path
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        shutil.rmtree(self.path)
+@contextlib.contextmanager
+def workspace(target: Path) -> Iterator[Path]:
+    """Make a folder beside `target` for temporary copies, removed at the end. Remove those of killed processes."""
+    target = Path(os.path.realpath(target))
+    for path in left_overs(target.parent, start_of(target), WORKSPACE):
+        shutil.rmtree(path)
+    folder = _new_name(target, WORKSPACE)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def _new_name(target: Path, end: str) -> Path:
@@ -75,33 +68,29 @@ def _new_name(target: Path, end: str) -> Path:
 
 
 def start_of(target: Path) -> str:
-    """Return the prefix of the temporary files of `target`, and of files named after it."""
+    """Return the prefix of the temporary files of `target`, and of files whose names begin with its name."""
     return f".{target.name}."
 
 
-def left_overs(folder: Path, start: str) -> list[Path]:
-    """Return the left-over temporary files whose names begin with `start`."""
-    return [path for path in _left_behind(folder, start, TEMPORARY) if path.is_file()]
+def left_overs(folder: Path, start: str, end: str = TEMPORARY) -> list[Path]:
+    """Return the leftover temporary files, or workspaces, whose names begin with `start`."""
+    is_right = os.DirEntry.is_dir if end == WORKSPACE else os.DirEntry.is_file
+    named = (entry for entry in os.scandir(folder) if entry.name.startswith(start) and entry.name.endswith(end))
+    paths = sorted(folder / entry.name for entry in named if is_right(entry, follow_symlinks=False))
+    return [path for path in paths if _is_left(path)]
 
 
 def remove_left_overs_of(target: Path) -> list[Path]:
-    """Remove the left-over temporary files of `target`, and return them."""
+    """Remove the leftover temporary files of `target`, and return them."""
     return remove_left_overs(target.parent, start_of(target))
 
 
 def remove_left_overs(folder: Path, start: str) -> list[Path]:
-    """Remove the left-over temporary files whose names begin with `start`, and return them."""
+    """Remove the leftover temporary files whose names begin with `start`, and return them."""
     left = left_overs(folder, start)
     for path in left:
         path.unlink(missing_ok=True)
     return left
-
-
-def _left_behind(folder: Path, start: str, end: str) -> list[Path]:
-    """Return what killed processes have left, without links."""
-    names = sorted(entry.name for entry in os.scandir(folder) if not entry.is_symlink())
-    ours = (folder / name for name in names if name.startswith(start) and name.endswith(end))
-    return [path for path in ours if _is_left(path)]
 
 
 def _is_left(path: Path) -> bool:

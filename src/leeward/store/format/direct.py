@@ -1,7 +1,7 @@
 """Read sealed groups directly from their bytes, several times faster than libhdf5.
 
-Only the form that leeward writes is accepted, and every checksum is compared that libhdf5 would compare. Anything
-unexpected is left to libhdf5, which decides whether it is wrong.
+Only the form that leeward writes is accepted, and all checksums are compared that libhdf5 would compare. Anything else
+is left to libhdf5, which decides whether it is valid.
 """
 
 import struct
@@ -24,21 +24,22 @@ from leeward.carving import (
     read_dataset,
     read_header,
 )
-from leeward.store.format.groups import sealed_result
+from leeward.store.format.groups import FORMAT_VERSION, is_root_whole, sealed_result
 from leeward.store.format.kind import AnyResult, Value
-from leeward.store.format.kinds import KINDS, kind_told
+from leeward.store.format.kinds import KINDS, kind_name
 from leeward.store.format.verdicts import BadGroupError, refuse
 
-_NOT_ELSEWHERE = b"\0\0" + b"\xff" * 16  # all links or attributes are in the header
+_ALL_IN_HEADER = b"\0\0" + b"\xff" * 16  # all links or attributes are in the header
 
-# not swallowed: libhdf5 then reads the same bytes, and decides
+# libhdf5 then reads the same bytes, and decides
 _DOUBTS = (BadGroupError, Doubtful, OSError, KeyError, *DOUBTS)
 
 
 def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]] | None:
-    """Return the attributes and the results by name of a small file; None unless intact and as leeward writes it.
+    """Return the attributes, without the seal, and the results by name of a small file.
 
-    Does not use libhdf5, which damaged bytes could crash.
+    Return None unless all of it is intact and as leeward writes it. libhdf5, which damaged bytes could crash, is not
+    used.
     """
     try:
         block = pages.at(0, 48)
@@ -49,7 +50,10 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
         if not is_whole(block):
             raise Unfamiliar("checksum")
         attributes, places = _group(pages, root)
-        kind = KINDS[kind_told(attributes)]
+        if attributes["format_version"] != FORMAT_VERSION or not is_root_whole(attributes):
+            raise Unfamiliar("attributes")
+        del attributes["seal"]
+        kind = KINDS[kind_name(attributes)]
         results = {name: _result(pages, place, name, kind) for name, place in places.items()}
     except _DOUBTS:
         return None
@@ -97,6 +101,6 @@ def _group(pages: Pages, address: int, *, is_checked: bool = False) -> tuple[dic
     """Return the attributes of a group, and the addresses of the headers of its members."""
     header = read_header(pages, address, is_checked=is_checked)
     for kind in (LINK_INFO, ATTRIBUTE_INFO):
-        if header.one(kind) not in (None, _NOT_ELSEWHERE):
-            raise Unfamiliar("not in the header")
+        if header.one(kind) not in (None, _ALL_IN_HEADER):
+            raise Unfamiliar("links or attributes outside the header")
     return sealed_values(dict(attributes_of(pages, header))), members(pages, header)

@@ -1,4 +1,4 @@
-"""The findings from reading an untrusted file: plain data, per result and per file."""
+"""The findings on an untrusted file, as plain data: one object per result, and one for the file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult, Value
-from leeward.store.format.kinds import KINDS, kind_told
+from leeward.store.format.kinds import KINDS
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 
@@ -43,7 +43,7 @@ class FoundResult:
 
     @property
     def is_verified(self) -> bool:
-        """True if valid and made with a digest. A result that was adopted without one stays only plausible."""
+        """True if valid and proved by a seal. A result adopted from a file without seals is only plausible."""
         return self.is_valid and self.sealed and self.attributes.get("evidence") != PLAUSIBLE
 
     @property
@@ -82,14 +82,14 @@ class FoundResult:
         return self.type.line_of(self.attributes, self.scalars)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FoundFile:
     """One file, after all of its results.
 
     verdict: of the file as a whole, valid if it was read to its end, whatever its results are. size: bytes, -1 without
     a file. sha256: of its bytes, "" if they could not be read. sealed: made by leeward (it has a format_version) and
     not by another script. valid, bad: number of results. attributes: of the file itself, if sealed (with the campaign
-    text). is_passing: it could not be opened, for a reason that may pass and says nothing about its content.
+    text). is_passing: it could not be opened for a temporary reason, so that nothing is known about its content.
     """
 
     path: Path
@@ -106,8 +106,3 @@ class FoundFile:
     @property
     def is_valid(self) -> bool:
         return self.verdict is Verdict.VALID and self.bad == 0
-
-    @property
-    def kind(self) -> str:
-        """The name of the kind of its results."""
-        return kind_told(self.attributes)

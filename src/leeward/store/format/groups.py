@@ -1,8 +1,8 @@
 """Write and read a result of any kind as an HDF5 group.
 
-Damage must show. Attributes are in the object header, which has a checksum in the file format chosen here. Strings have
-a fixed length, as others lie in a heap without a checksum. Arrays are chunked with fletcher32. A scalar, which cannot
-be chunked, is compact, that is inside the header. The seal, a SHA-256, covers all of it.
+Every damage must be detected. Attributes are in the object header, which has a checksum in the file format chosen here.
+Strings have a fixed length, because HDF5 stores others in a heap without a checksum. Arrays are chunked with
+fletcher32. A scalar cannot be chunked: it is compact, that is inside the header. The seal, a SHA-256, covers all of it.
 """
 
 import functools
@@ -31,19 +31,15 @@ _BOOL = h5t.py_create(np.dtype(bool), logical=True)
 
 def write_group(parent: h5py.Group, result: AnyResult) -> None:
     """Write a result as a group of `parent`, which must be in a file of the format `LIBVER`."""
-    attributes = result.attributes
-    datasets = result.datasets
-    write_parts(parent, str(result.key), attributes, datasets, seal_of(attributes, datasets))
+    attributes, datasets = result.attributes, result.datasets
+    write_parts(parent, str(result.key), {**attributes, "seal": seal_of(attributes, datasets)}, datasets)
 
 
-def write_parts(
-    parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array], seal: str
-) -> None:
-    """Write the group of a result from its parts, as they come from another process."""
+def write_parts(parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> None:
+    """Write the group of a result from its parts. attributes: with the seal."""
     group = h5g.create(parent.id, name.encode(), gcpl=_group_properties())
     for attribute, value in attributes.items():
         write_attribute(group, attribute, value)
-    write_attribute(group, "seal", seal)
     for dataset, array in datasets.items():
         _write_dataset(group, dataset, array)
 
@@ -113,7 +109,7 @@ def read_group(group: Any, name: str, kind: type[AnyResult]) -> AnyResult:
     datasets = {}
     for dataset in links(group):
         if dataset not in kind.DATASETS:
-            refuse(f"{dataset!r:.60} does not belong there")
+            refuse(f"unexpected entry {dataset!r:.60}")
         datasets[dataset] = read_dataset(group, dataset, kind.MOST_NUMBERS, max(kind.DATASETS.values()))
     return sealed_result(name, kind, attributes, datasets)
 
@@ -121,7 +117,7 @@ def read_group(group: Any, name: str, kind: type[AnyResult]) -> AnyResult:
 def sealed_result(
     name: str, kind: type[AnyResult], attributes: Mapping[str, Value], datasets: Mapping[str, Array]
 ) -> AnyResult:
-    """Return the result made of these parts. Raise BadGroupError if they are invalid or do not fit the seal."""
+    """Return the result made of these parts. Raise BadGroupError if they are invalid or do not match the seal."""
     seal = attributes.get("seal")
     attributes = {attribute: value for attribute, value in attributes.items() if attribute != "seal"}
     missing = [needed for needed in kind.FIXED if needed not in attributes]
@@ -131,7 +127,7 @@ def sealed_result(
         if datasets[dataset].ndim != dimensions if dataset in datasets else dataset not in kind.OPTIONAL:
             refuse(f"{dataset} is missing, or has the wrong number of dimensions")
     if seal_of(attributes, datasets) != seal:
-        raise BadGroupError(Verdict.BAD_SEAL, "the seal does not fit what is in the group")
+        raise BadGroupError(Verdict.BAD_SEAL, "the seal does not match the content of the group")
     try:
         result = kind.of(attributes, datasets)
     except (InputError, ValueError, TypeError) as error:
@@ -171,7 +167,7 @@ def attribute_names(group: Any) -> list[bytes]:
 
 
 def read_attribute(group: Any, name: bytes, longest: int = LONGEST_TEXT) -> Value:
-    """Return an attribute. This is most of the cost of reading a result: avoid calls of the library."""
+    """Return an attribute. Most of the time of reading a result is spent here: avoid calls of the library."""
     attribute = h5a.open(group, name)
     kind = attribute.get_type()
     sort = kind.get_class()
@@ -189,13 +185,13 @@ def read_attribute(group: Any, name: bytes, longest: int = LONGEST_TEXT) -> Valu
         try:
             return text.tobytes().rstrip(b"\0").decode()
         except UnicodeDecodeError:
-            refuse(f"the attribute {name!r:.60} is no UTF-8 text")
+            refuse(f"the attribute {name!r:.60} is not UTF-8 text")
     if sort == h5t.ENUM and kind.equal(_BOOL):
         truth = np.zeros((), dtype=bool)
         attribute.read(truth, mtype=_BOOL)
         return bool(truth)
     if sort != h5t.INTEGER:
-        refuse(f"the attribute {name!r:.60} is neither text of a fixed length nor a number")
+        refuse(f"the attribute {name!r:.60} has an unsupported type; expected text of a fixed length, or a number")
     whole = np.zeros((), dtype=np.int64)
     attribute.read(whole, mtype=h5t.NATIVE_INT64)
     return int(whole)
@@ -227,22 +223,22 @@ def read_dataset(group: Any, name: str, most: int, dimensions: int = 2) -> Array
 def open_dataset(group: Any, name: str) -> Any:
     """Return a low-level dataset. Raise BadGroupError for a link, data in another file, or an unknown filter."""
     if group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
-        refuse(f"{name} is a link to elsewhere")
+        refuse(f"{name} is a soft or external link; expected a dataset")
     what, dataset = what_is(group, name)
     if what != "a dataset":
-        refuse(f"{name} is no dataset")
+        refuse(f"{name} is {what}; expected a dataset")
     properties = dataset.get_create_plist()
     form = properties.get_layout()
     if properties.get_external_count() or form == h5d.VIRTUAL:
-        refuse(f"{name} lies in another file")
+        refuse(f"{name} is stored in another file")
     if form == h5d.CHUNKED and math.prod(properties.get_chunk()) > MOST_NUMBERS_A_CHUNK:
         refuse(f"{name} is in chunks of {properties.get_chunk()}; expected at most {MOST_NUMBERS_A_CHUNK} numbers each")
     if form == h5d.CHUNKED and properties.get_nfilters() == 0:
-        _demand_whole_chunks(dataset, name, math.prod(properties.get_chunk()) * dataset.dtype.itemsize)
+        _check_chunk_sizes(dataset, name, math.prod(properties.get_chunk()) * dataset.dtype.itemsize)
     known = (h5z.FILTER_FLETCHER32, h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_LZF)
     for i in range(properties.get_nfilters()):
         if properties.get_filter(i)[0] not in known:
-            refuse(f"{name} is behind the filter {properties.get_filter(i)[0]}, which is not read here")
+            refuse(f"{name} uses the filter {properties.get_filter(i)[0]}, which leeward does not support")
     return dataset
 
 
@@ -267,11 +263,11 @@ def what_is(parent: Any, name: str) -> tuple[str, Any]:
         return links.get(kind, "an unknown link"), None
     found = h5o.open(parent, name.encode())
     objects = {h5g.GroupID: "a group", h5d.DatasetID: "a dataset"}
-    return objects.get(type(found), "neither group nor dataset"), found
+    return objects.get(type(found), "an object other than a group or dataset"), found
 
 
-def _demand_whole_chunks(dataset: Any, name: str, size: int) -> None:
-    """Raise BadGroupError for a short chunk, as after a flipped bit: libhdf5 fills the rest with stray memory."""
+def _check_chunk_sizes(dataset: Any, name: str, size: int) -> None:
+    """Raise BadGroupError for a chunk that is too short: libhdf5 would fill the rest with arbitrary memory."""
     for number in range(dataset.get_num_chunks()):
         stored = dataset.get_chunk_info(number).size
         if stored != size:
@@ -279,6 +275,7 @@ def _demand_whole_chunks(dataset: Any, name: str, size: int) -> None:
 
 
 def links(group: Any) -> Iterator[str]:
+    """Yield the names of the members of a group. Raise BadGroupError if there are too many."""
     if group.get_num_objs() > MOST_ATTRIBUTES:
         refuse(f"{group.get_num_objs()} entries in the group")
     for i in range(group.get_num_objs()):
@@ -299,6 +296,6 @@ def root_attributes(result: AnyResult) -> dict[str, Value]:
 
 
 def is_root_whole(attributes: Mapping[str, Value]) -> bool:
-    """Return whether all attributes of a file fit their seal."""
+    """Return whether the attributes of a file match their seal."""
     values = dict(attributes)
     return values.pop("seal", None) == seal_of(values, {})

@@ -26,12 +26,3 @@ class Key(NamedTuple):
         if key is None or str(key) != text:  # no leading zeros: a key has one name
             raise InputError(f"{text!r:.60} is not a key; expected one like farm0_t5_s3")
         return key
-
-
-def is_key(text: str) -> bool:
-    """Return whether a text names a key."""
-    try:
-        Key.parse(text)
-    except InputError:
-        return False
-    return True

@@ -45,6 +45,15 @@ class AnyResult(abc.ABC):
         """Return the key that a text names. Raise InputError if it is not a key."""
 
     @classmethod
+    def is_key(cls, text: str) -> bool:
+        """Return whether a text names a key of this kind."""
+        try:
+            cls.parse_key(text)
+        except InputError:
+            return False
+        return True
+
+    @classmethod
     @abc.abstractmethod
     def of(cls, attributes: Mapping[str, Any], datasets: Mapping[str, Array]) -> Self:
         """Return a result from its stored parts, which have all FIXED names. Raise InputError if they are invalid."""
@@ -80,7 +89,7 @@ class AnyResult(abc.ABC):
         return self.line_of(self.attributes, scalars)
 
     def doubt(self) -> str | None:
-        """Return what is wrong with the numbers, or None. An intact seal does not make them plausible."""
+        """Return why the numbers are implausible, or None. They may be implausible although the seal is intact."""
         return None
 
     def covers(self, other: Self, *, to_the_letter: bool = False) -> bool:
@@ -97,7 +106,7 @@ class AnyResult(abc.ABC):
 
     @classmethod
     def said(cls, attributes: Mapping[str, Value]) -> bytes:
-        """Return a digest of the content that no other digest covers; b"" if none of it matters."""
+        """Return a digest of the details, which `digest` does not cover; b"" if they do not matter."""
         return b""
 
     def difference(self, other: Self) -> str:

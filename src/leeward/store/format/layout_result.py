@@ -23,7 +23,7 @@ FOREIGN = "foreign"
 
 _IN_INDEX = ("wake_loss", "min_spacing_m", "seconds", "created", "aep_source")
 _ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not its content
-_NOTHING = {"aep_note": "no aep in the source"}  # notes an absence: not needed in a copy
+_NOTHING = {"aep_note": "no aep in the source"}  # states that something is missing: a copy need not repeat it
 _LEEWARD = re.compile(r"leeward [\w.+-]{1,40}")
 
 
@@ -142,7 +142,7 @@ class Result(AnyResult):
         if self.status not in (SUCCESS, NO_AEP):
             return f"the status is {self.status!r:.60}"
         if not np.isfinite(self.layout).all():
-            return "the layout has coordinates that are no numbers"
+            return "the layout has coordinates that are not finite numbers"
         if self.status == NO_AEP:
             return None if math.isnan(self.aep) else f"aep is {self.aep:g} with the status {NO_AEP}"
         return None if math.isfinite(self.aep) and self.aep > 0 else f"aep is {self.aep:g} GWh"
@@ -160,8 +160,8 @@ class Result(AnyResult):
         for name in _IN_INDEX:
             value = attributes.get(name)
             if isinstance(value, str | bool | int | float) and value == value:
-                is_endless = isinstance(value, float) and math.isinf(value)  # the spacing of one turbine
-                line[name] = None if is_endless else value
+                is_infinite = isinstance(value, float) and math.isinf(value)  # the spacing of one turbine
+                line[name] = None if is_infinite else value
         return line
 
     def covers(self, other: "Result", *, to_the_letter: bool = False) -> bool:
@@ -180,8 +180,8 @@ class Result(AnyResult):
                 return False
         if not to_the_letter or other.origin != FOREIGN:
             return True
-        is_diameter_there = math.isnan(other.diameter) or other.diameter == self.diameter
-        return is_diameter_there and all(
+        is_same_diameter = math.isnan(other.diameter) or other.diameter == self.diameter
+        return is_same_diameter and all(
             name in _ABOUT_READING
             or _NOTHING.get(name) == value
             or (name in self.details and _plain(self.details[name]) == _plain(value))

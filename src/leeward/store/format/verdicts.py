@@ -7,7 +7,7 @@ from leeward.errors import LeewardError
 
 
 class Verdict(enum.StrEnum):
-    """A verdict in one word. The reason is given beside it."""
+    """A verdict in one word. A reason comes with it."""
 
     VALID = "valid"
     EMPTY = "empty"  # a file of 0 bytes

@@ -5,8 +5,9 @@ import math
 import os
 import signal
 import struct
+import time
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,9 @@ _MARK = b"lwd1"
 _REAL = struct.Struct("<d")
 _LONGEST_HEADER = 1 << 28
 _MOST_NUMBERS = 1 << 27  # bytes
+_HEARTBEAT_S = 0.5
+
+INVALID = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)  # raised by read_frame
 
 
 class Frame(NamedTuple):
@@ -34,7 +38,7 @@ def encode(
     attributes: Mapping[str, Value] | None = None,
     datasets: Mapping[str, Array] | None = None,
 ) -> bytes:
-    """Return a frame as bytes. Floats are sent as raw bytes, as a seal covers each bit, also of a NaN."""
+    """Return a frame as bytes. Floats are sent as raw bytes, because a seal covers every bit, even of a NaN."""
     numbers = []
     plain: dict[str, Any] = {}
     for name, value in (attributes or {}).items():
@@ -53,48 +57,35 @@ def encode(
     return b"".join((_PREFIX.pack(_MARK, len(text), len(body)), text, body))
 
 
-def frame_length(content: bytes | bytearray) -> int | None:
-    """Return the length of the frame that begins here; None if more bytes are needed. Raise ValueError if invalid."""
-    if len(content) < _PREFIX.size:
-        return None
-    mark, header_length, numbers_length = _PREFIX.unpack_from(content)
+def read_frame(stream: IO[bytes]) -> Frame:
+    """Return the next frame of a stream. Raise EOFError if the sender is gone, and one of INVALID for other bytes."""
+    mark, header_length, numbers_length = _PREFIX.unpack(_exactly(stream, _PREFIX.size))
     if mark != _MARK or header_length > _LONGEST_HEADER or numbers_length > _MOST_NUMBERS:
         raise ValueError("no frame begins here")
-    return int(_PREFIX.size + header_length + numbers_length)
-
-
-def decode(content: bytes) -> Frame:
-    """Return a complete frame, decoded. Raise ValueError, KeyError, TypeError or AttributeError if it is invalid."""
-    _, header_length, _ = _PREFIX.unpack_from(content)
-    at = _PREFIX.size + header_length
-    header = json.loads(content[_PREFIX.size : at])
+    header = json.loads(_exactly(stream, header_length))
+    numbers = np.frombuffer(_exactly(stream, numbers_length), dtype="<f8").astype(np.float64)
     attributes: dict[str, Value] = {}
+    at = 0
     for name, value in header.pop("attributes", {}).items():
-        if not isinstance(value, list):
-            attributes[name] = value
+        if isinstance(value, list):
+            end = at + math.prod(value)
+            attributes[name] = numbers[at:end].reshape(value) if value else float(numbers[at])
+            at = end
         else:
-            array, at = _array(content, at, value)
-            attributes[name] = array if value else float(array)
+            attributes[name] = value
     datasets = {}
     for name, shape in header.pop("datasets", {}).items():
-        datasets[name], at = _array(content, at, shape)
+        end = at + math.prod(shape)
+        datasets[name] = numbers[at:end].reshape(shape)
+        at = end
     return Frame(header, attributes, datasets)
 
 
-def _array(content: bytes, at: int, shape: list[int]) -> tuple[Array, int]:
-    count = math.prod(shape)
-    array = np.frombuffer(content, dtype="<f8", count=count, offset=at).astype(np.float64).reshape(shape)
-    return array, at + 8 * count
-
-
-def read_frame(stream: BinaryIO) -> Frame:
-    """Return the next frame of a stream. Raise EOFError if the sender is gone."""
-    prefix = stream.read(_PREFIX.size)
-    length = frame_length(prefix)
-    content = b"" if length is None else prefix + stream.read(length - len(prefix))
-    if length is None or len(content) != length:
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    content = stream.read(length)
+    if len(content) != length:
         raise EOFError("the sender is gone")
-    return decode(content)
+    return content
 
 
 class Output:
@@ -104,6 +95,7 @@ class Output:
         self._handle = handle
         self._seconds = seconds
         self._pending: list[bytes] = []
+        self._last = 0.0  # time of the last message
 
     def add(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
         """Add a frame to the buffer. parts: attributes and datasets."""
@@ -112,9 +104,15 @@ class Output:
     def announce(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
         """Add a frame, and send all."""
         self.add(header, *parts)
+        self._last = time.monotonic()
         left = memoryview(b"".join(self._pending))
         self._pending.clear()
         while left:
             left = left[os.write(self._handle, left) :]
-        if self._seconds and hasattr(signal, "setitimer"):  # an endless loop without a parent ends by itself
+        if self._seconds and hasattr(signal, "setitimer"):  # ends an infinite loop after the parent is gone
             signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)
+
+    def alive(self) -> None:
+        """Send a heartbeat, at a limited rate."""
+        if time.monotonic() - self._last > _HEARTBEAT_S:
+            self.announce({"kind": "alive"})

@@ -3,31 +3,22 @@
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from leeward.carving import signature_place, stated_end
 from leeward.errors import LeewardError
-from leeward.files import refresh
+from leeward.files import NotAFileError, open_regular, refresh
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import is_run
 
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-
-# errors of the machine, the disk or the permissions, which may pass and say nothing about the file
+# temporary errors of the machine, the disk or the permissions, which do not depend on the content of the file
 _PASSING = ("EIO", "ESTALE", "ENFILE", "EMFILE", "ENOMEM", "ETIMEDOUT", "EAGAIN", "EACCES", "EPERM", "ENOTCONN")
 PASSING = tuple(getattr(errno, name) for name in _PASSING if hasattr(errno, name))
 
 
 class BadFileError(LeewardError):
-    """A file that cannot be read further. is_passing: the reason may pass and says nothing about the content."""
+    """A file that cannot be read further. is_passing: the reason is temporary and does not depend on the content."""
 
     def __init__(self, verdict: Verdict, reason: str, *, is_passing: bool = False) -> None:
         super().__init__(reason)
@@ -37,24 +28,22 @@ class BadFileError(LeewardError):
 
 @contextlib.contextmanager
 def open_plain(path: str) -> Iterator[tuple[int, int]]:
-    """Yield a handle of the file and its size. Never waits, as for a pipe, nor follows a link in a run directory."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    """Yield a handle of the file and its size. Does not wait for a pipe, or follow a link in a run directory."""
+    target = path
     try:
         if not os.path.lexists(path):
             refresh(Path(path).parent)  # another machine may have created it
         if os.path.islink(path):
             _refuse_if_in_run(path)
-        else:
-            flags |= getattr(os, "O_NOFOLLOW", 0)  # a link may just have replaced the file
-        _demand_plain(os.stat(path).st_mode)
-        handle = os.open(path, flags)
+            target = os.path.realpath(path)
+        handle = open_regular(Path(target), os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except NotAFileError as error:
+        raise BadFileError(Verdict.UNREADABLE, str(error.strerror)) from error
     except OSError as error:
         is_passing = error.errno in PASSING
-        raise BadFileError(Verdict.UNREADABLE, _why_not(path, error), is_passing=is_passing) from error
+        raise BadFileError(Verdict.UNREADABLE, _open_failure(path, error), is_passing=is_passing) from error
     try:
-        status = os.fstat(handle)
-        _demand_plain(status.st_mode)  # the file may have been replaced
-        yield handle, status.st_size
+        yield handle, os.fstat(handle).st_size
     finally:
         os.close(handle)
 
@@ -62,19 +51,13 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
 def _refuse_if_in_run(link: str) -> None:
     """Raise BadFileError for a link in a run directory, which leeward never makes. Elsewhere a user chose the link."""
     if any(is_run(folder) for folder in Path(link).parents[:3]):
-        reason = f"it is a link to {os.readlink(link)}; in a run directory none is followed"
+        reason = f"it is a link to {os.readlink(link)}; leeward does not follow links in a run directory"
         raise BadFileError(Verdict.UNREADABLE, reason)
 
 
-def _demand_plain(mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "no plain file")
-        raise BadFileError(Verdict.UNREADABLE, f"it is {kind}")
-
-
-def _why_not(path: str, error: OSError) -> str:
+def _open_failure(path: str, error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return "it is a link to nowhere" if os.path.islink(path) else "no such file"
+        return "it is a broken link" if os.path.islink(path) else "no such file"
     return f"it cannot be opened: {error.strerror}"
 
 
@@ -87,9 +70,9 @@ def check_start(handle: int, size: int) -> int:
         raise BadFileError(Verdict.NOT_HDF5, "no HDF5 signature")
     end = stated_end(handle, place)
     if end is None:
-        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes: it ends within its first block")
+        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes: it ends within its superblock")
     if end > size:
-        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes of {end}")
+        raise BadFileError(Verdict.TRUNCATED, f"{size} of {end} bytes")
     return place
 
 

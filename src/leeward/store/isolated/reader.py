@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from leeward.errors import LeewardError
@@ -50,8 +49,8 @@ def read_files(
 
     contents: include the arrays of valid results. keys: read only the named groups of these files; the verdict on the
     file then only says whether it could be opened. processes: number of children. sha256: also hash each file. carve:
-    search the bytes for results, however damaged the file is. A bad or missing file raises nothing. The paths are
-    consumed a few ahead. Closing the iterator ends the children.
+    search the bytes for results, however damaged the file is. A bad or missing file raises no error. The paths are
+    consumed a few files ahead. Closing the iterator ends the children.
     """
     readers = [Reader(contents=contents, limits=limits, sha256=sha256, carve=carve) for _ in range(max(processes, 1))]
     asked: deque[Reader] = deque()
@@ -83,6 +82,11 @@ class _Request:
     valid: int = 0
     bad: int = 0
 
+    def finish_group(self, number: int, *, is_valid: bool) -> None:
+        self.start, self.at, self.is_second_try = number + 1, None, False
+        self.valid += is_valid
+        self.bad += not is_valid
+
 
 class Reader:
     """A reader with one child at a time: `ask` for files, then take the `answers` for each in turn."""
@@ -95,21 +99,11 @@ class Reader:
         sha256: bool = False,
         carve: bool = False,
     ) -> None:
-        self._contents = contents
         self._limits = limits
-        self._sha256 = sha256
-        self._carve = carve
+        self._options = {"contents": contents, "sha256": sha256, "carve": carve}
         self._requests: deque[_Request] = deque()
         self._child: Child | None = None
         self._failed_starts = 0
-
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the child. The reader can be used again."""
@@ -135,9 +129,9 @@ class Reader:
         request = self._requests[0]
         while True:
             try:
-                found = _understood(self._receive(), request, self._contents)
+                found = _parse(self._receive(), request, self._options["contents"])
             except ChildLostError as error:
-                found = self._blame(request, error)
+                found = self._handle_loss(request, error)
             if isinstance(found, FoundFile):
                 self._requests.popleft()
                 if self._child is None and self._requests:
@@ -165,24 +159,16 @@ class Reader:
 
     def _send(self, request: _Request) -> None:
         assert self._child is not None
-        self._child.send(
-            {
-                "path": os.fspath(request.path),
-                "names": request.names,
-                "start": request.start,
-                "contents": self._contents,
-                "sha256": self._sha256,
-                "carve": self._carve,
-            }
-        )
+        place = {"path": os.fspath(request.path), "names": request.names, "start": request.start}
+        self._child.send(place | self._options)
 
     def _drop(self) -> None:
         if self._child is not None:
             self._child.close()
             self._child = None
 
-    def _blame(self, request: _Request, error: ChildLostError) -> Found | None:
-        """Return the verdict on the current group or file after its child was lost; None for a second try."""
+    def _handle_loss(self, request: _Request, error: ChildLostError) -> Found | None:
+        """Return the verdict on the current group or file after its child was lost; None to retry."""
         code = self._child.close() if self._child is not None else None
         self._child = None
         if not error.has_started:
@@ -200,8 +186,7 @@ class Reader:
         if is_hopeless or request.at is None:
             return _bad_file(request, verdict, reason)
         number, name = request.at
-        request.start, request.at, request.is_second_try = number + 1, None, False
-        request.bad += 1
+        request.finish_group(number, is_valid=False)
         return FoundResult(request.path, name, _key_in(name), verdict, reason)
 
 
@@ -212,15 +197,15 @@ def _is_worth_another_try(request: _Request, error: ChildLostError) -> bool:
 
 def _verdict(error: ChildLostError, code: int | None, limits: Limits) -> tuple[Verdict, str]:
     if error.is_timeout:
-        return Verdict.TIMED_OUT_READER, f"reading it gave no sign of life for {limits.seconds:g} s"
+        return Verdict.TIMED_OUT_READER, f"the reader process did not respond for {limits.seconds:g} s while reading it"
     if code == TOO_MUCH_MEMORY:
         return Verdict.UNREADABLE, f"reading it takes more than {limits.memory_mb} MB of memory"
-    return Verdict.CRASHED_READER, f"reading it ended the reading process ({error}; code {code})"
+    return Verdict.CRASHED_READER, f"the reader process crashed while reading it ({error}; exit code {code})"
 
 
 def _bad_file(request: _Request, verdict: Verdict, reason: str) -> FoundFile:
     size = -1
-    with contextlib.suppress(OSError):  # the verdict stands without it
+    with contextlib.suppress(OSError):  # the verdict does not need the size
         size = request.path.stat().st_size
     return FoundFile(request.path, size, verdict, reason, valid=request.valid, bad=request.bad)
 
@@ -233,7 +218,7 @@ def _key_in(name: str) -> Any:
 # --- frames ----------------------------------------------------------------------------------------------------------
 
 
-def _understood(frame: Frame, request: _Request, contents: bool) -> Found | None:
+def _parse(frame: Frame, request: _Request, contents: bool) -> Found | None:
     """Return the finding in a frame, if any. Raise ChildLostError for an invalid one."""
     header = frame.header
     try:
@@ -244,10 +229,10 @@ def _understood(frame: Frame, request: _Request, contents: bool) -> Found | None
             return _found_result(frame, request, contents)
         elif kind == "file_read":
             return _found_file(frame, request)
-        elif kind not in ("file", "alive"):
+        elif kind != "alive":
             raise ChildLostError(f"unknown message {kind!r:.40}")
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise ChildLostError(f"senseless message, {error!r:.80}") from error
+        raise ChildLostError(f"invalid message ({error!r:.80})") from error
     return None
 
 
@@ -259,7 +244,7 @@ def _found_result(frame: Frame, request: _Request, contents: bool) -> FoundResul
     kind = KINDS[frame.header["of"]]
     result: Any = kind.of(frame.attributes, frame.datasets) if contents and verdict is Verdict.VALID else None
     if result is not None and result.digest != frame.attributes["digest"]:
-        raise ValueError("the digest does not fit what came with it")
+        raise ValueError("the digest does not match the result")
     found = FoundResult(
         path=request.path,
         name=name,
@@ -272,10 +257,8 @@ def _found_result(frame: Frame, request: _Request, contents: bool) -> FoundResul
         scalars={dataset: float(array) for dataset, array in frame.datasets.items() if array.ndim == 0},
         result=result,
     )
-    request.start, request.at, request.is_second_try = request.at[0] + 1, None, False
+    request.finish_group(request.at[0], is_valid=found.is_valid)
     request.timeouts = 0
-    request.valid += found.is_valid
-    request.bad += not found.is_valid
     return found
 
 

@@ -1,11 +1,11 @@
 """The parent's side of the child process that writes a merged file."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from leeward.errors import StorageError
+from leeward.store.isolated.reader_process import start_child
 
 STALL_SECONDS = 600.0  # time limit while the disk accepts no data
 _BATCH = 1 << 16  # bytes: fewer switches between the two processes
@@ -30,15 +31,8 @@ class WriterProcess:
         self._ended = threading.Event()
         self._lines: deque[str] = deque(maxlen=20)
         self._pending = bytearray()
-        single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "leeward.store.writer_main", str(path), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **single},
-            start_new_session=True,  # Ctrl-C is for the parent
-        )
+        self._process = start_child("leeward.store.writer_main", path, stderr=subprocess.STDOUT)
+        self._input, self._output = cast(BinaryIO, self._process.stdin), cast(BinaryIO, self._process.stdout)
         self._threads = [threading.Thread(target=task, daemon=True) for task in (self._listen, self._watch)]
         for thread in self._threads:
             thread.start()
@@ -70,18 +64,17 @@ class WriterProcess:
         self._process.wait()
         for thread in self._threads:
             thread.join()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                _close(pipe)
+        for pipe in (self._input, self._output):
+            with contextlib.suppress(BrokenPipeError):  # the child has ended; unsent data are dropped
+                pipe.close()
 
     def _flush(self) -> None:
         left = memoryview(bytes(self._pending))
         self._pending.clear()
-        pipe = cast(BinaryIO, self._process.stdin)
         self._waiting_since = time.monotonic()
         try:
             while left:
-                left = left[os.write(pipe.fileno(), left) :]
+                left = left[os.write(self._input.fileno(), left) :]
                 self._waiting_since = time.monotonic()
         except BrokenPipeError:
             self._process.wait()
@@ -91,8 +84,7 @@ class WriterProcess:
 
     def _listen(self) -> None:
         """Collect the answer of the child, and messages of libhdf5."""
-        pipe = cast(BinaryIO, self._process.stdout)
-        for line in pipe:
+        for line in self._output:
             self._lines.append(line.decode("utf-8", "replace").rstrip())
 
     def _watch(self) -> None:
@@ -115,26 +107,13 @@ class WriterProcess:
         error = self._answer().get("error")
         code = self._process.returncode
         if self._stalled:
-            said = f"nothing was written for {self._stall_seconds:g} s; is the disk still responding?"
+            reason = f"nothing was written for {self._stall_seconds:g} s; is the disk still responding?"
         elif error is not None:
             plain = re.search(r"error message = '([^']+)'", str(error))
-            said = plain[1] if plain else str(error)
+            reason = plain[1] if plain else str(error)
         elif code is not None and code < 0:
-            said = f"the writer process was killed by {_signal_name(-code)}; is the disk full?"
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            reason = f"the writer process was killed by {name}; is the disk full?"
         else:
-            said = f"the writer process ended with code {code}: {' '.join(self._lines)[-500:] or 'no message'}"
-        return StorageError(f"{self._path}: cannot be written ({said})")
-
-
-def _close(pipe: Any) -> None:
-    try:
-        pipe.close()
-    except BrokenPipeError:  # the child has ended; unsent data are dropped
-        return
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+            reason = f"the writer process ended with code {code}: {' '.join(self._lines)[-500:] or 'no message'}"
+        return StorageError(f"{self._path}: cannot be written ({reason})")

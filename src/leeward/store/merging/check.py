@@ -1,42 +1,38 @@
-"""Check files and results, and give each a verdict. Nothing is written."""
+"""Check files and results, and give each a verdict. Write nothing."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from leeward.store.directory.shards import was_packed
-from leeward.store.directory.sources import Source, gather
+from leeward.store.directory.sources import gather
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import NO_AEP, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
+from leeward.store.merging.contents import read_groups
+from leeward.store.merging.selection import Candidate, Compare, Judge, both
 from leeward.store.paths import RunPaths
 
-__all__ = ["CheckReport", "Source", "check", "gather"]
-
-MOST_PROBLEMS = 1000  # kept in the report; all are counted
-
-Judge = Callable[[Result], str | None]
-Compare = Callable[[Path, Result], str | None]  # a file and a result in it -> why it is not of the campaign
+MOST_UNFIT = 1000  # files that do not match the campaign and are named in the report
 
 
 @dataclass(eq=False)
 class CheckReport:
-    """The findings of a check, in little memory for any number of results.
+    """The findings of a check, in little memory even for many results.
 
-    file_verdicts, result_verdicts: counts. problems: the first thousand invalid files and results. no_aep: valid
-    layouts of unknown AEP. plausible: valid results without a digest: complete and consistent, but unproved. unfit: the
-    first thousand files whose results are intact but do not match the campaign. expected: number of results, 0 if
-    unknown. missing: expected keys that were not found. extra: keys that are not in the campaign. Both are empty if the
-    expected keys are unknown. conflicts: keys with different results.
+    file_verdicts, result_verdicts: counts. no_aep: valid layouts of unknown AEP. plausible: valid results without a
+    digest: complete and consistent, but not verified. unfit: the first thousand files whose results are intact but do
+    not match the campaign. expected: number of results, 0 if unknown. missing: expected keys that were not found.
+    extra: keys that are not in the campaign. Both are empty if the expected keys are unknown. conflicts: keys with
+    different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
     result_verdicts: Counter[Verdict] = field(default_factory=Counter)
     size: int = 0
-    problems: list[Found] = field(default_factory=list)
     no_aep: int = 0
     plausible: int = 0
     unfit: list[Path] = field(default_factory=list)
@@ -44,8 +40,8 @@ class CheckReport:
     missing: list[Key] = field(default_factory=list)
     extra: list[Key] = field(default_factory=list)
     conflicts: dict[Key, list[Path]] = field(default_factory=dict)
-    _places: dict[Key, "_Place"] = field(default_factory=dict)
-    _copies: dict[Key, list["_Place"]] = field(default_factory=dict)
+    _first: dict[Key, Candidate] = field(default_factory=dict)
+    _copies: dict[Key, list[Candidate]] = field(default_factory=dict)
     _paths: list[str] = field(default_factory=list)
 
     @property
@@ -59,7 +55,7 @@ class CheckReport:
     @property
     def keys(self) -> Collection[Key]:
         """The keys of all valid results."""
-        return self._places.keys()
+        return self._first.keys()
 
     @property
     def duplicates(self) -> dict[Key, list[Path]]:
@@ -73,17 +69,8 @@ class CheckReport:
         return self.files > 0 and not (bad or self.conflicts or self.missing)
 
     def _paths_of(self, key: Key) -> list[Path]:
-        numbers = dict.fromkeys(place.file for place in (self._places[key], *self._copies[key]))
+        numbers = dict.fromkeys(one.source for one in (self._first[key], *self._copies[key]))
         return [Path(self._paths[number]) for number in numbers]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The place of a result. name: its group, "" if that is the key."""
-
-    file: int
-    digest: bytes
-    name: str = ""
 
 
 def check(
@@ -97,19 +84,22 @@ def check(
     on_found: Callable[[Found], None] | None = None,
     processes: int = 1,
 ) -> CheckReport:
-    """Judge files, folders, run directories and the worker files of other scripts.
+    """Check files, folders, run directories and the worker files of other scripts.
 
-    judge: returns what is physically wrong with a result, or None. compare: returns why a result does not belong to the
+    judge: returns what is physically wrong with a result, or None. compare: returns why a result does not match the
     campaign of its file, or None. campaign: the keys that have a task; other results are reported as extra and not
-    judged. expected: the keys that must be there. on_found: called with each finding.
+    judged. expected: the keys that must be there. on_found: called with each file and each result.
     """
     if campaign is None:
         campaign = None if expected is None else set(expected)
     report = CheckReport()
-    look = _both(compare, _judge_within(judge, campaign))
-    for source in _joined(gather(paths)):
-        found_there = read_files(source.files, contents=look is not None, limits=limits, processes=processes)
-        for found in _judged(found_there, source.run, look, report.unfit):
+    doubt = both(compare, _judge_within(judge, campaign))
+    sources = gather(paths)
+    plain = [source.path for source in sources if source.run is None]  # read together, by the same child processes
+    runs = [(source.files, source.run) for source in sources if source.run is not None]
+    for files, run in [(iter(plain), None), *runs]:
+        found_there = read_files(files, contents=doubt is not None, limits=limits, processes=processes)
+        for found in _judged(found_there, run, doubt, report.unfit):
             _add(report, found)
             if on_found is not None:
                 on_found(found)
@@ -119,7 +109,6 @@ def check(
         report.missing = sorted(set(expected).difference(report.keys))
     if campaign is not None:
         report.extra = sorted(key for key in report.keys if key not in campaign)
-    report.problems.sort(key=lambda found: found.path)
     return report
 
 
@@ -129,36 +118,10 @@ def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge
     return lambda result: judge(result) if result.key in campaign else None
 
 
-def _both(compare: Compare | None, judge: Judge | None) -> Compare | None:
-    """Return both tests as one. The comparison comes first: the judge recomputes, which takes longer."""
-    if compare is None:
-        return None if judge is None else lambda path, result: judge(result)
-    if judge is None:
-        return compare
-    return lambda path, result: compare(path, result) or judge(result)
-
-
-@dataclass(frozen=True)
-class _Files:
-    files: Iterable[Path]
-    run: RunPaths | None
-
-
-def _joined(sources: Iterable[Source]) -> Iterator[_Files]:
-    """Yield the plain files together, for one child process to read, then each run directory."""
-    sources = list(sources)
-    plain = [source.path for source in sources if source.run is None]
-    if plain:
-        yield _Files(plain, None)
-    for source in sources:
-        if source.run is not None:
-            yield _Files(source.files, source.run)
-
-
 def _judged(
-    all_found: Iterable[Found], run: RunPaths | None, look: Compare | None, unfit: list[Path]
+    all_found: Iterable[Found], run: RunPaths | None, doubt: Compare | None, unfit: list[Path]
 ) -> Iterator[Found]:
-    """Refine the verdicts by the place of a file and by the campaign. unfit: collects files that fail the latter."""
+    """Also check the place of each file and its results. unfit: collects files with results that fail `doubt`."""
     rejected = 0
     for found in all_found:
         if isinstance(found, FoundFile):
@@ -170,10 +133,10 @@ def _judged(
         verdict = Verdict.IMPLAUSIBLE
         home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
         if found.is_valid and home is not None:
-            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs in {home}"
-        elif found.is_valid and look is not None and found.result is not None:
-            reason = look(found.path, found.result)
-            if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it is in the wrong place; expected {home}"
+        elif found.is_valid and doubt is not None and found.result is not None:
+            reason = doubt(found.path, found.result)
+            if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_UNFIT:
                 unfit.append(found.path)
         rejected += reason is not None
         yield found if reason is None else replace(found, verdict=verdict, reason=reason, result=None)
@@ -193,11 +156,9 @@ def _judged_file(found: FoundFile, run: RunPaths | None, rejected: int) -> Found
     is_pack = found.path.parent == run.packs
     if found.sealed and (is_pack or count == 1):
         return found
-    if is_pack:
-        reason = "a file of other origin in the place of a pack"
-        return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=reason)
-    what = f"{count} results" if found.sealed else "a file of other origin"
-    return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=f"{what} in the place of a shard, which has one")
+    foreign = f"it was not written by leeward; expected a {'pack' if is_pack else 'shard'}"
+    reason = f"it holds {count} results; expected one" if found.sealed else foreign
+    return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=reason)
 
 
 def _add(report: CheckReport, found: Found) -> None:
@@ -209,39 +170,34 @@ def _add(report: CheckReport, found: Found) -> None:
         report.result_verdicts[found.verdict] += 1
         if found.is_valid and found.key is not None:
             _add_valid(report, found, found.key)
-    if found.verdict is not Verdict.VALID and len(report.problems) < MOST_PROBLEMS:
-        report.problems.append(found)
 
 
 def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
     report.no_aep += found.status == NO_AEP
     report.plausible += not found.is_verified
-    name = "" if found.name == str(key) else found.name
-    place = _Place(len(report._paths), bytes.fromhex(found.digest), name)
-    first = report._places.setdefault(key, place)
-    if first is not place:
-        report._copies.setdefault(key, []).append(place)
+    new = Candidate.of(found, key, len(report._paths))
+    if report._first.setdefault(key, new) is not new:
+        report._copies.setdefault(key, []).append(new)
 
 
 # --- one key in several places ---------------------------------------------------------------------------------------
 
 
 def _compare(report: CheckReport, limits: Limits) -> None:
-    """Find the conflicts: keys of which no result covers all the others."""
-    rivals = {
-        key: [report._places[key], *copies]
+    """Find the conflicts: keys whose results differ, so that none makes all the others redundant."""
+    different = {
+        key: [report._first[key], *copies]
         for key, copies in report._copies.items()
-        if any(copy.digest != report._places[key].digest for copy in copies)
+        if any(copy.digest != report._first[key].digest for copy in copies)
     }
-    names: dict[Path, list[str]] = {}
-    for key, places in rivals.items():
-        for place in places:
-            names.setdefault(Path(report._paths[place.file]), []).append(place.name or str(key))
-    results: dict[Key, list[Result]] = {}
-    for found in read_files(names, contents=True, keys=names, limits=limits):
-        if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-            results.setdefault(found.key, []).append(found.result)
-    for key in sorted(rivals):
-        there = results.get(key, [])
+    names: dict[Path, list[str]] = defaultdict(list)
+    for candidates in different.values():
+        for one in candidates:
+            names[Path(report._paths[one.source])].append(one.group)
+    results: dict[Key | None, list[Result]] = defaultdict(list)
+    for found, result in read_groups(names, limits):
+        results[found.key].append(result)
+    for key in sorted(different):
+        there = results[key]
         if not any(all(one.covers(other) for other in there) for one in there):
             report.conflicts[key] = report._paths_of(key)

@@ -5,26 +5,26 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from leeward.errors import StorageError
 from leeward.events import Emit, OnProgress, ignore
+from leeward.files import storage_errors
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.directory.results import BadFile, BadPack, RunFiles, read_results
 from leeward.store.directory.shards import BadShard, ShardPaths
 from leeward.store.directory.temporary import left_overs, start_of
-from leeward.store.merging.contents import Contents
+from leeward.store.merging.contents import read_contents
 from leeward.store.merging.merge_report import Removal
-from leeward.store.merging.packs import PACK_IN_THE_MAKING, unpack
+from leeward.store.merging.packs import TEMPORARY_PACK, unpack
 from leeward.store.merging.removal import proved, remove, remove_empty_folders
 from leeward.store.paths import RunPaths
 
 
 @dataclass
 class CleanReport:
-    """The actions of a cleaning, done or (with `dry_run`) planned.
+    """The actions of a cleaning. With `dry_run` they are only planned.
 
-    bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: results of bad packs
-    that became shards again. temporary: files left by writers that have ended. removed: shards and packs whose results
-    are in the output. kept: the others, with the reason. folders: removed empty folders.
+    bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: number of results of
+    bad packs that became shards again. temporary: leftover temporary files. removed: shards and packs whose results are
+    in the output. kept: the others, with the reason. folders: removed empty folders.
     """
 
     dry_run: bool
@@ -48,21 +48,19 @@ def clean(
 ) -> CleanReport:
     """Clean a run directory whose lock the caller holds.
 
-    Move invalid files to quarantine and remove stale temporary files. The good results of a bad pack become shards
-    first. With `merged`, instead remove the shards and packs whose every result is in the verified output on disk.
-    dry_run: only report. Raise InputError if a link, pipe or device replaces a folder or a side file.
+    Move invalid files to quarantine and remove leftover temporary files. The valid results of a bad pack become shards
+    first. With `merged`, instead remove the shards and packs whose results are all in the verified output on disk.
+    dry_run: only report. Raise InputError if a link, pipe or device is in the place of a folder or a side file.
     """
     report = CleanReport(dry_run)
     on_progress = on_progress or (lambda what, done, total: None)
-    try:
+    with storage_errors(paths.root, "cannot be cleaned"):
         paths.demand_own_places()
         if merged:
             _remove_merged(paths, report, emit, on_progress, processes)
         else:
             _move_bad(paths, report, emit, on_progress, processes)
             _remove_temporary(paths, report, emit)
-    except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be cleaned ({error})") from error
     return report
 
 
@@ -84,7 +82,7 @@ def _move_bad(paths: RunPaths, report: CleanReport, emit: Emit, on_progress: OnP
 def _remove_temporary(paths: RunPaths, report: CleanReport, emit: Emit) -> None:
     of_shards = sorted(paths.temporary_shards())
     of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
-    of_packs = left_overs(paths.packs, PACK_IN_THE_MAKING) if paths.packs.is_dir() else []
+    of_packs = left_overs(paths.packs, TEMPORARY_PACK) if paths.packs.is_dir() else []
     report.temporary = of_shards + of_packs + of_output
     if report.dry_run or not report.temporary:
         return
@@ -98,25 +96,17 @@ def _remove_merged(paths: RunPaths, report: CleanReport, emit: Emit, on_progress
     places = chain(shards, packs)
     total = len(shards) + len(packs)
 
-    def judged() -> Iterator[tuple[Removal, Contents]]:
-        for done, (removal, contents) in enumerate(proved(places, paths.output, processes), 1):
+    def proofs() -> Iterator[Removal]:
+        for done, removal in enumerate(proved(read_contents(places, processes), paths.output), 1):
             on_progress("comparing", done, total)
-            if report.dry_run and removal.reason:
-                report.kept.append(removal)
-            elif report.dry_run:
-                report.removed.append(removal.path)
-            yield removal, contents
+            yield removal
 
-    if report.dry_run:
-        for _ in judged():
-            pass
-        return
-    removals = remove(judged(), lambda event, which: _announce(emit, event, which))
+    def announce(event: str, which: list[Removal]) -> None:
+        if event != "kept":
+            emit(event, paths=[str(removal.path) for removal in which])
+
+    removals = list(proofs()) if report.dry_run else remove(proofs(), announce)
     report.kept = [removal for removal in removals if removal.reason]
     report.removed = [removal.path for removal in removals if not removal.reason]
-    report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])
-
-
-def _announce(emit: Emit, event: str, which: list[Removal]) -> None:
-    if event != "kept":
-        emit(event, paths=[str(removal.path) for removal in which])
+    if not report.dry_run:
+        report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])

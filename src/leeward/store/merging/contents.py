@@ -1,7 +1,8 @@
-"""The results that a file holds, in little memory, to compare files before one is replaced or removed."""
+"""The contents of a file in little memory, to compare files before one is replaced or removed."""
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from leeward.errors import StorageError
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
-from leeward.store.isolated.reader import read_files
+from leeward.store.isolated.reader import Limits, read_files
 
 Pair = bytes  # the text of a key, then a digest, in one object: there may be a hundred thousand of them
 Identity = tuple[int, int, int, int]
@@ -17,11 +18,12 @@ _DIGEST = 32  # bytes
 
 
 @dataclass(eq=False)
-class Holdings:
-    """The results in a set of groups.
+class Contents:
+    """The results in one file.
 
-    foreign: a digest of the other attributes of foreign results. names: group names that differ from the key. beyond:
-    content that a result does not include.
+    pairs: of the valid results. foreign: a digest of the other attributes of foreign results. names: group names that
+    differ from the key. beyond: content that a result does not include. results: all of them, if requested. identity:
+    of the file before it was read; None if it could not be determined.
     """
 
     pairs: set[Pair] = field(default_factory=set)
@@ -29,14 +31,17 @@ class Holdings:
     names: dict[str, list[str]] = field(default_factory=dict)
     bad: list[FoundResult] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
+    results: list[FoundResult] = field(default_factory=list)
+    file: FoundFile = field(init=False)
+    identity: Identity | None = field(init=False)
 
     def add(self, found: FoundResult) -> None:
         if not found.is_valid:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
-        if said := found.type.said(found.attributes):
-            self.foreign[pair(found)] = said
+        if other := found.type.said(found.attributes):
+            self.foreign[pair(found)] = other
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)
         if not found.sealed and "ignored" in found.attributes:
@@ -44,14 +49,6 @@ class Holdings:
 
     def names_of(self, keys: Iterable[str]) -> list[str]:
         return [name for key in keys for name in self.names.get(key, [key])]
-
-
-@dataclass(eq=False, kw_only=True)
-class Contents(Holdings):
-    """The results in one file. identity: of the file as it was read."""
-
-    file: FoundFile
-    identity: Identity
 
     @property
     def path(self) -> Path:
@@ -63,69 +60,69 @@ class Contents(Holdings):
         return self.file.sealed and self.file.is_valid
 
 
-def identity(path: Path) -> Identity:
-    """Return values that differ if the file was replaced or changed."""
-    state = os.stat(path)
+def file_identity(path: Path) -> Identity | None:
+    """Return values that change if the file is replaced or changed; None if there is no file."""
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:
+        return None
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
-def identity_or_none(path: Path) -> Identity | None:
-    """Return the identity of a file, or None if it does not exist."""
-    try:
-        return identity(path)
-    except FileNotFoundError:
-        return None
-
-
 def make_pair(key: Key | None, digest: str) -> Pair:
+    """Return a key and a digest as one object."""
     return str(key).encode() + bytes.fromhex(digest)
 
 
 def pair(found: FoundResult) -> Pair:
+    """Return the key and the digest of a result."""
     return make_pair(found.key, found.digest)
 
 
 def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yield the texts of the keys."""
     return (one[:-_DIGEST].decode() for one in pairs)
 
 
-def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
-    """Yield the contents of each file in turn. No path may occur twice."""
-    identities = Identities(paths)
-    holdings = Holdings()
-    for found in read_files(identities, processes=processes):
-        if isinstance(found, FoundFile):
-            yield Contents(**vars(holdings), file=found, identity=identities.take(found.path))
-            holdings = Holdings()
-        else:
-            holdings.add(found)
+def read_contents(paths: Iterable[Path], processes: int = 1, *, results: bool = False) -> Iterator[Contents]:
+    """Yield the contents of each file in turn. No path may occur twice. results: also keep the results themselves."""
+    identities: dict[Path, Identity | None] = {}
 
-
-class Identities:
-    """Paths for the reader. Remembers the identity of each file just before it was read."""
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths = paths
-        self._known: dict[Path, Identity] = {}
-
-    def __iter__(self) -> Iterator[Path]:
-        for path in self._paths:
-            try:
-                self._known[path] = identity(path)
-            except OSError:
-                self._known[path] = (0, 0, 0, 0)  # the reader reports the problem
+    def identified() -> Iterator[Path]:
+        for path in paths:
+            with contextlib.suppress(OSError):  # the reader reports the problem
+                identities[path] = file_identity(path)
             yield path
 
-    def take(self, path: Path) -> Identity:
-        return self._known.pop(path)
+    contents = Contents()
+    for found in read_files(identified(), contents=results, processes=processes):
+        if isinstance(found, FoundFile):
+            contents.file, contents.identity = found, identities.pop(found.path, None)
+            yield contents
+            contents = Contents()
+        else:
+            contents.add(found)
+            if results:
+                contents.results.append(found)
+
+
+def read_groups(
+    names: Mapping[Path, Collection[str]],
+    limits: Limits = Limits(),  # noqa: B008 (it is frozen)
+) -> Iterator[tuple[FoundResult, Result]]:
+    """Yield the valid results among the named groups of some files."""
+    for found in read_files(names, contents=True, keys=names, limits=limits):
+        if isinstance(found, FoundResult) and found.result is not None:
+            yield found, found.result
 
 
 def contents_of(path: Path) -> Contents:
+    """Return the contents of one file."""
     return next(iter(read_contents([path])))
 
 
 def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> set[Pair]:
-    """Return the results of `old` that `new` neither holds nor covers by another result.
+    """Return the results of `old` that are not in `new` and are not redundant because of another result there.
 
     to_the_letter: also require the other attributes of a foreign result, beyond its layout and AEP.
     """
@@ -139,14 +136,12 @@ def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> s
     if not keys:
         return missing
     names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}
-    standing: dict[str, Result] = {}
-    for found in read_files(names, contents=True, keys=names):
-        if not isinstance(found, FoundResult) or found.result is None:
-            continue
+    newer: dict[str, Result] = {}
+    for found, result in read_groups(names):
         key = str(found.key)
         if found.path == new.path:
-            standing[key] = found.result
-        elif key in standing and standing[key].covers(found.result, to_the_letter=to_the_letter):
+            newer[key] = result
+        elif key in newer and newer[key].covers(result, to_the_letter=to_the_letter):
             missing.discard(pair(found))
     return missing
 

@@ -1,7 +1,7 @@
-"""Packs: many verified results in one file, so that a million results are not a million files.
+"""Packs: many verified results in one file, so that a million results do not need a million files.
 
-A pack is a merged file that never changes. A shard is removed only after its result was found in the pack on disk. The
-good results of a pack that is damaged later become shards again before the pack is quarantined.
+A pack is a merged file that never changes. A shard is removed only after its result was found in the pack on disk. If
+a pack is damaged later, its valid results become shards again before it goes to quarantine.
 """
 
 import os
@@ -12,26 +12,26 @@ from pathlib import Path
 
 from leeward.errors import StorageError
 from leeward.events import Emit, ignore
-from leeward.files import kind_of, sync_folder
-from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
+from leeward.files import kind_of, storage_errors, sync_folder
+from leeward.store.directory.index import IndexLines, index_line, indexed_count, output_index_path, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
 from leeward.store.directory.shards import BadShard, judged, store_result
-from leeward.store.directory.temporary import Workspace, remove_left_overs
+from leeward.store.directory.temporary import remove_left_overs, workspace
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import Value
 from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
-from leeward.store.merging.contents import Contents, Holdings, Identities, contents_of
+from leeward.store.merging.contents import Contents, contents_of, read_contents
 from leeward.store.merging.merge_report import Removal
-from leeward.store.merging.removal import Announce, proved, proved_contents, remove
+from leeward.store.merging.removal import proved, remove
 from leeward.store.merging.writer import Written, write_merged
 from leeward.store.paths import RunPaths
 from leeward.store.rescue.recovery import Recoverer
 
-PACK_IN_THE_MAKING = ".pack-"  # prefix of temporary names
+TEMPORARY_PACK = ".pack-"  # prefix of temporary names
 
-_WORKSPACE = "unpacking"  # one name for all: the next workspace removes what a killed process left
+_WORKSPACE = "unpacking"  # the same name for all packs: the next workspace removes that of a killed process
 _BATCH = 1000  # shards whose removal is announced and confirmed together
 
 
@@ -39,8 +39,8 @@ _BATCH = 1000  # shards whose removal is announced and confirmed together
 class Packed:
     """The outcome of packing.
 
-    count: results in the pack. bad: invalid shards, left in place. kept: shards that stay although their results were
-    packed, with the reason.
+    count: results in the pack. bad: invalid shards, which stay in their place. kept: shards whose results are packed,
+    but that were not removed, with the reason.
     """
 
     path: Path
@@ -51,107 +51,66 @@ class Packed:
 
 
 def pack(
-    paths: RunPaths,
-    keys: Sequence[Key],
-    path: Path,
-    attributes: Mapping[str, Value],
-    *,
-    emit: Emit = ignore,
-    processes: int = 1,
+    paths: RunPaths, keys: Sequence[Key], path: Path, attributes: Mapping[str, Value], *, emit: Emit = ignore
 ) -> Packed:
     """Write the results of these shards to one file, and remove the shards that it is proved to hold.
 
     path: from `RunPaths.new_pack`. attributes: those of a merged file. After a StorageError the same call with the same
-    path resumes where it was cut off.
+    path resumes where it was interrupted.
     """
     packed = Packed(path)
-    try:
-        _prepare(paths)
-        is_there = os.path.lexists(path)
-    except OSError as error:
-        raise StorageError(f"{paths.packs}: cannot be created ({error})") from error
-    if is_there and _is_finished(paths, keys, packed, emit, processes):
-        return packed
-    if is_there:  # damaged: it is recovered later
-        packed.path = paths.new_pack()
-    sources = _Sources([paths.shard(key) for key in keys], processes)
-    written = _write(sources, packed, attributes, emit)
-    if written is not None:
-        packed.count, packed.size = written.count, written.size
-        _remove(proved_contents(sources.good, packed.path), packed, emit)
+    with storage_errors(paths.packs, "cannot be created"):
+        paths.packs.mkdir(parents=True, exist_ok=True)
+        sync_folder(paths.root)  # even if it exists: its creator may have been killed before it did
+        remove_left_overs(paths.packs, TEMPORARY_PACK)
+        known = contents_of(path) if os.path.lexists(path) else None
+    shards = [paths.shard(key) for key in keys]
+    if known is not None and known.is_whole:  # an earlier try wrote it
+        packed.count, packed.size = len(known.pairs), known.file.size
+        sources: Iterable[Contents] = read_contents(filter(os.path.lexists, shards))
+    else:
+        if known is not None:  # damaged: it is recovered later
+            packed.path = paths.new_pack()
+        sources = _write(shards, packed, attributes, emit)
+        if not packed.count:
+            return packed
+    packed.kept = _remove(sources, packed.path, emit)
+    emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
     return packed
 
 
-def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, emit: Emit, processes: int) -> bool:
-    """Return whether an earlier try wrote the pack. If so, remove the shards that it left."""
-    known = contents_of(packed.path)
-    if not known.is_whole:
-        return False
-    packed.count, packed.size = len(known.pairs), known.file.size
-    there = [shard for key in keys if os.path.lexists(shard := paths.shard(key))]
-    _remove(proved(there, packed.path, processes), packed, emit)
-    return True
-
-
-def _prepare(paths: RunPaths) -> None:
-    """Create the folder durably, and remove temporary files of killed processes."""
-    paths.packs.mkdir(parents=True, exist_ok=True)
-    sync_folder(paths.root)  # even if it exists: its creator may have been killed before
-    remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
-
-
-class _Sources:
-    """The shards to be packed. good: contents of the valid ones. bad: the others."""
-
-    def __init__(self, paths: Sequence[Path], processes: int) -> None:
-        self._paths = paths
-        self._processes = processes
-        self.good: list[Contents] = []
-        self.bad: list[BadShard] = []
-
-    def results(self) -> Iterator[Result]:
-        identities = Identities(self._paths)
-        results: list[FoundResult] = []
-        for found in read_files(identities, contents=True, processes=self._processes):
-            if isinstance(found, FoundResult):
-                results.append(found)
-                continue
-            if found.is_passing:
-                raise StorageError(f"{found.path}: {found.reason}")
-            shard = judged(found, results)
-            if isinstance(shard, BadShard):
-                self.bad.append(shard)
-            elif shard.result is not None:
-                holdings = Holdings()
-                holdings.add(shard)
-                self.good.append(Contents(**vars(holdings), file=found, identity=identities.take(found.path)))
-                yield shard.result
-            results = []
-
-
-def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> Written | None:
-    """Write the pack. Return None if no shard is good."""
-    packed.bad = sources.bad
-    results = sources.results()
+def _write(shards: Sequence[Path], packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> list[Contents]:
+    """Write the pack unless all shards are invalid. Return the contents of the valid ones."""
+    good: list[Contents] = []
+    results = _valid_results(shards, good, packed.bad)
     first = next(results, None)
     if first is None:
-        return None
+        return good
 
     def announce(written: Written) -> None:
         emit("pack", pack=str(packed.path), results=written.count, size=written.size, bad=len(packed.bad))
 
-    return write_merged(packed.path, chain([first], results), attributes, before=announce)
+    written = write_merged(packed.path, chain([first], results), attributes, before=announce)
+    packed.count, packed.size = written.count, written.size
+    return good
 
 
-def _remove(proofs: Iterable[tuple[Removal, Contents]], packed: Packed, emit: Emit) -> None:
-    """Remove the shards that the pack is proved to hold, and note those that stay, with the reasons."""
-    removals = remove(proofs, _announcing(emit, packed.path), batch=_BATCH)
-    packed.kept += [removal for removal in removals if removal.reason]
-    emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
+def _valid_results(shards: Sequence[Path], good: list[Contents], bad: list[BadShard]) -> Iterator[Result]:
+    """Yield the results of the valid shards. good: collects their contents. bad: collects the other shards."""
+    for contents in read_contents(shards, results=True):
+        if contents.file.is_passing:
+            raise StorageError(f"{contents.path}: {contents.file.reason}")
+        shard = judged(contents.file, contents.results)
+        contents.results = []
+        if isinstance(shard, BadShard):
+            bad.append(shard)
+        elif shard.result is not None:
+            good.append(contents)
+            yield shard.result
 
 
-def _announcing(emit: Emit, pack: Path) -> Announce:
-    """Return a callback that emits short events: there may be a million shards."""
+def _remove(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[Removal]:
+    """Remove the shards that the pack is proved to hold. Return the others. Events are short: there may be many."""
 
     def announce(event: str, which: list[Removal]) -> None:
         if event == "removing":
@@ -159,29 +118,24 @@ def _announcing(emit: Emit, pack: Path) -> Announce:
         elif event == "removed":
             emit(event, pack=str(pack), shards=len(which))
 
-    return announce
+    return [removal for removal in remove(proved(shards, pack), announce, batch=_BATCH) if removal.reason]
 
 
-def finish_packing(
-    paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore, processes: int = 1
-) -> list[Removal]:
-    """Finish interrupted packing: remove packed shards and write indexes. Return the shards that stay, with reasons."""
+def finish_packing(paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore) -> list[Removal]:
+    """Finish interrupted packing: remove packed shards and write indexes. Return the kept shards, with reasons."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:
         by_pack.setdefault(one.pack, []).append(one.path)
     kept: list[Removal] = []
     for path, shards in by_pack.items():
-        removals = remove(proved(shards, path, processes), _announcing(emit, path), batch=_BATCH)
-        kept += [removal for removal in removals if removal.reason]
-    try:
+        kept += _remove(read_contents(shards), path, emit)
+    with storage_errors(paths.packs, "an index cannot be written"):
         packs = paths.pack_files()
         if packs:
-            remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
+            remove_left_overs(paths.packs, TEMPORARY_PACK)
         for path in packs:
-            if told_count(path) is None:
+            if indexed_count(path) is None:
                 _write_index(path)
-    except OSError as error:
-        raise StorageError(f"{paths.packs}: an index cannot be written ({error})") from error
     return kept
 
 
@@ -196,23 +150,22 @@ def _write_index(path: Path) -> None:
 def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResult]:
     """Recover the sealed results of a bad pack, store them as shards, and return them.
 
-    The pack stays, and can go to quarantine afterwards. A link or a pipe in its place is ignored.
+    The pack stays, so that the caller can move it to quarantine. A link or a pipe in its place is ignored.
     """
     if kind_of(bad.path) != "file":
         return []
-    try:
-        with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
-            recovery = recoverer.recover(bad.path)
-    except OSError as error:
-        raise StorageError(f"{bad.path}: its results cannot be recovered ({error})") from error
-    found = [one for one in recovery.results if one.sealed and one.key not in bad.rivals]
+    with (
+        storage_errors(bad.path, "its results cannot be recovered"),
+        workspace(paths.packs / _WORKSPACE) as folder,
+        Recoverer(folder) as recoverer,
+    ):
+        recovery = recoverer.recover(bad.path)
+    found = [one for one in recovery.results if one.sealed and one.key not in bad.superseded]
     for one in found:
         if one.result is not None:
             store_result(paths, one.result)
     lost = [one.name for one in recovery.lost]
-    emit("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.rivals)))
-    try:
+    emit("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.superseded)))
+    with storage_errors(bad.path, "its index cannot be removed"):
         output_index_path(bad.path).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{bad.path}: its index cannot be removed ({error})") from error
     return found

@@ -1,29 +1,30 @@
-"""Remove sources. A file is removed only after all it holds was found in the output on disk."""
+"""Remove sources. A file is removed only after all its results were found in the output on disk."""
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
-from leeward.errors import StorageError
-from leeward.files import sync, sync_folder
+from leeward.files import storage_errors, sync, sync_folder
 from leeward.store.directory.audit import Audit
 from leeward.store.directory.index import output_index_path
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.sources import Source
+from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.merging.contents import (
     Contents,
-    Identity,
     contents_of,
-    identity,
-    identity_or_none,
+    file_identity,
     keys_of,
     read_contents,
     uncovered,
 )
-from leeward.store.merging.merge_log import append_removals
-from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport
+from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport, append_removals
 from leeward.store.paths import RunPaths, is_pack, is_run
+from leeward.store.rescue.recovery import BadResult
+from leeward.wording import listed
 
 _BATCH = 100
 
@@ -33,9 +34,10 @@ Announce = Callable[[str, list[Removal]], None]  # first argument: "removing", "
 def remove_proved(
     report: MergeReport, folders: Iterable[Path], audits: Iterable[Audit] = (), processes: int = 1
 ) -> list[Removal]:
-    """Remove the sources of a merge. Record each removal before and after, in the logs and in the audit of its run.
+    """Remove the sources of a merge whose results are in the output. Log each removal before and after it is done.
 
-    folders: the folders that were given as sources. audits: of the run directories of the sources, which are held.
+    folders: the folders that were given as sources. audits: of the run directories of the sources, whose locks the
+    caller holds.
     """
     by_root: dict[Path | None, Audit] = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
 
@@ -50,31 +52,34 @@ def remove_proved(
             by_root[root].record(event, paths=paths[root], output=str(report.output))
 
     places = dict.fromkeys(file.place for file in report.files)
-    removals = remove(proved(map(Path, places), report.output, processes), announce)
+    removals = remove(proved(read_contents(map(Path, places), processes), report.output), announce)
     remove_empty_folders((removal.path.parent for removal in removals if not removal.reason), folders)
     return removals
 
 
 def would_be_removed(report: MergeReport) -> list[Removal]:
-    """Return what `remove_proved` would do after this merge, as far as the report tells."""
-    output = identity_or_none(report.output)
-    return [Removal(file.path, _why_it_would_stay(file, output)) for file in report.files]
+    """Return the removals that `remove_proved` would do after this merge, as far as the report shows."""
+    output = file_identity(report.output)
+    return [
+        Removal(file.path, "it is the output" if output and file_identity(file.path) == output else _why_kept(file))
+        for file in report.files
+    ]
 
 
-def _why_it_would_stay(file: SourceReport, output: Identity | None) -> str:
-    if output is not None and identity_or_none(file.path) == output:
-        return "it is the output"
-    if not file.is_good:
-        bad = next((f"{one.name}: {one.verdict} ({one.reason})" for one in file.bad), "")
-        return bad or f"{file.verdict} ({file.reason})"
-    return file.reason or file.more
+def _why_kept(file: SourceReport) -> str:
+    return (_first_problem(file, file.bad) if not file.is_good else "") or file.reason or file.more
+
+
+def _first_problem(file: SourceReport | FoundFile, bad: Sequence[BadResult | FoundResult]) -> str:
+    """Return the verdict on the first bad result of a file, or on the file itself."""
+    return f"{bad[0].name}: {bad[0].verdict} ({bad[0].reason})" if bad else f"{file.verdict} ({file.reason})"
 
 
 @contextlib.contextmanager
 def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
-    """Hold the lock of every run directory that sources lie in or beside, and yield their audit logs.
+    """Hold the lock of every run directory that contains a source or is beside it. Yield their audit logs.
 
-    No live run loses a shard: raise HeldError if a live process holds one of the locks.
+    Raise HeldError if a live process holds one of the locks, so that no active run loses a shard.
     """
     roots = {root for source in sources if (root := _run_root(source.path)) is not None}
     with contextlib.ExitStack() as stack:
@@ -89,101 +94,74 @@ def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
 
 
 def _run_root(path: Path) -> Path | None:
-    """Return the run directory that this path is, lies in, or is the output of; None if there is none."""
+    """Return the run directory at this path, above it, or beside it as that of an output; None if there is none."""
     real = Path(os.path.realpath(path))
     beside = [real.with_suffix(".run")] if real.suffix == ".h5" else []
     return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
 
 
-def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
-    """Yield why each file has to stay ("" if it need not) and its contents. File and output are read now, from disk."""
-    return proved_contents(read_contents(paths, processes), output)
-
-
-def proved_contents(sources: Iterable[Contents], output: Path) -> Iterator[tuple[Removal, Contents]]:
-    """Do the same for files that were read before. A file that changes before its removal stays."""
-    _have_synced(output)
+def proved(sources: Iterable[Contents], output: Path) -> Iterator[Removal]:
+    """Yield whether each source can be removed, because the output, read now from the disk, holds all its results."""
+    _sync(output)
     proof = contents_of(output)
     for contents in sources:
-        yield Removal(contents.path, _why_not(contents, proof)), contents
+        yield Removal(contents.path, _why_not(contents, proof), contents.identity)
 
 
-def _have_synced(output: Path) -> None:
+def _sync(output: Path) -> None:
     """Sync the output: a merge may have been killed after its rename, or a user may have copied the file there."""
-    try:
-        handle = os.open(output, os.O_RDONLY)
-        try:
-            sync(handle)
-        finally:
-            os.close(handle)
+    with (
+        storage_errors(output, "cannot be synced, so nothing is removed"),
+        contextlib.suppress(FileNotFoundError),  # then it proves nothing
+        output.open("rb") as file,
+    ):
+        sync(file.fileno())
         sync_folder(output.parent)
-    except FileNotFoundError:
-        return  # then it proves nothing
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be synced, so nothing is removed ({error})") from error
 
 
 def _why_not(contents: Contents, proof: Contents) -> str:
-    if contents.identity[:2] == proof.identity[:2]:
+    if contents.identity and proof.identity and contents.identity[:2] == proof.identity[:2]:
         return "it is the output"
     if not proof.is_whole:
         return f"the output could not be verified ({proof.file.reason or 'it holds bad results'})"
     if not contents.file.is_valid:
-        bad = next((f"{found.name}: {found.verdict} ({found.reason})" for found in contents.bad), "")
-        return bad or f"{contents.file.verdict} ({contents.file.reason})"
+        return _first_problem(contents.file, contents.bad)
     if contents.file.reason or contents.beyond:
-        return contents.file.reason or f"there is more in {contents.beyond[0]}"
+        return contents.file.reason or f"it has content that no result includes: {contents.beyond[0]}"
     lacking = uncovered(contents, proof, to_the_letter=True)
     absent = lacking - proof.pairs
-    keys = sorted(keys_of(absent or lacking))
-    named = f"{', '.join(keys[:5])}{', …' * (len(keys) > 5)}"
+    named = listed(sorted(keys_of(absent or lacking)))
     if absent:
         return f"not in the output: {named}"
-    return f"the attributes say something else than in the output: {named}" if lacking else ""
+    return f"the attributes differ from those in the output: {named}" if lacking else ""
 
 
-def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce, batch: int = _BATCH) -> list[Removal]:
-    """Remove the files without a reason to stay. Every removal is announced before, also those before a StorageError.
+def remove(proofs: Iterable[Removal], announce: Announce, batch: int = _BATCH) -> list[Removal]:
+    """Remove the files that have no reason to be kept. Each removal is announced before it is done.
 
     batch: number of files whose removal is announced and confirmed together.
     """
+    proofs = iter(proofs)
     removals: list[Removal] = []
-    going: list[tuple[Removal, Contents]] = []
-    for removal, contents in judged:
-        if removal.reason:
-            announce("kept", [removal])
-            removals.append(removal)
-            continue
-        going.append((removal, contents))
-        if len(going) >= batch:
-            removals += _remove_batch(going, announce)
-            going = []
-    return removals + _remove_batch(going, announce)
-
-
-def _remove_batch(batch: list[tuple[Removal, Contents]], announce: Announce) -> list[Removal]:
-    if not batch:
-        return []
-    announce("removing", [removal for removal, _ in batch])
-    removals = [_remove_one(removal, contents) for removal, contents in batch]
-    announce("removed", [removal for removal in removals if not removal.reason])
-    kept = [removal for removal in removals if removal.reason]
-    if kept:
-        announce("kept", kept)
+    while some := list(islice(proofs, batch)):
+        if going := [one for one in some if not one.reason]:
+            announce("removing", going)
+        done = [one if one.reason else _remove_one(one) for one in some]
+        if gone := [one for one in done if not one.reason]:
+            announce("removed", gone)
+        if kept := [one for one in done if one.reason]:
+            announce("kept", kept)
+        removals += done
     return removals
 
 
-def _remove_one(removal: Removal, contents: Contents) -> Removal:
-    try:
-        if identity(removal.path) != contents.identity:
-            return Removal(removal.path, "it changed while it was looked at")
+def _remove_one(removal: Removal) -> Removal:
+    with storage_errors(removal.path, "cannot be removed"):
+        if file_identity(removal.path) not in (removal.identity, None):
+            return replace(removal, reason="it changed after it was read")
         if is_pack(removal.path):  # the index first: without its pack it would be an orphan
             output_index_path(removal.path).unlink(missing_ok=True)
-        removal.path.unlink()
-    except FileNotFoundError:
-        return removal
-    except OSError as error:
-        raise StorageError(f"{removal.path}: cannot be removed ({error})") from error
+        removal.path.unlink(missing_ok=True)
     return removal
 
 
@@ -192,16 +170,10 @@ def remove_empty_folders(emptied: Iterable[Path], tops: Iterable[Path]) -> list[
     highest = {Path(os.path.realpath(top)) for top in tops}
     removed = []
     for folder in sorted({Path(os.path.realpath(path)) for path in emptied}, reverse=True):
-        while _is_within(folder, highest) and folder.is_dir() and not any(folder.iterdir()):
-            try:
+        while any(map(folder.is_relative_to, highest)) and folder.is_dir() and not any(folder.iterdir()):
+            with storage_errors(folder, "cannot be removed"):
                 folder.rmdir()
                 sync_folder(folder.parent)
-            except OSError as error:
-                raise StorageError(f"{folder}: cannot be removed ({error})") from error
             removed.append(folder)
             folder = folder.parent
     return removed
-
-
-def _is_within(folder: Path, highest: set[Path]) -> bool:
-    return folder in highest or any(parent in highest for parent in folder.parents)

@@ -1,14 +1,13 @@
 """Write the merged file in a child process, verify it, and put it in place only if no result is lost."""
 
 import os
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import NO_LINKS, drop_cache, rename, sync_folder
+from leeward.files import NO_LINKS, drop_cache, kind_of, rename, storage_errors, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.directory.index import IndexLines, write_output_index
 from leeward.store.directory.results import BadFile
@@ -23,12 +22,12 @@ from leeward.store.merging.contents import (
     Pair,
     contents_of,
     demand,
-    identity_or_none,
+    file_identity,
     keys_of,
     make_pair,
-    read_contents,
     uncovered,
 )
+from leeward.wording import listed
 
 _MOST_NAMED = 10
 
@@ -36,20 +35,17 @@ _MOST_NAMED = 10
 class OutputHoldsMoreError(LeewardError):
     """An existing output holds results that its replacement lacks.
 
-    bad_files: files of a run that were left out. They may be the ones that should hold these results.
+    bad_files: files of a run that were left out, which may be those of these results.
     """
 
     def __init__(self, output: Path, keys: list[str]) -> None:
         self.output = output
         self.keys = keys
         self.bad_files: list[BadFile] = []
-        named = ", ".join(keys[:_MOST_NAMED]) + (
-            f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-        )
         super().__init__(
-            f"{output} is not replaced: it holds {len(keys)} results that the new file would not have ({named}); "
-            f"write to another file with -o, or take them in: with 'leeward run --adopt {output}', or by naming it a "
-            "source of the merge"
+            f"{output} is not replaced: it holds {len(keys)} results that the new file would not have "
+            f"({listed(keys, _MOST_NAMED)}); write to another file with -o, or include these results: add {output} to "
+            f"the sources of the merge, or use 'leeward run --adopt {output}'"
         )
 
 
@@ -61,7 +57,6 @@ class Written:
     index could not be written, or "".
     """
 
-    output: Path
     size: int = 0
     successful: int = 0
     pairs: set[Pair] = field(default_factory=set)
@@ -84,35 +79,32 @@ def write_merged(
     attributes: Mapping[str, Value],
     *,
     known: Contents | None = None,
-    forgone: Collection[Pair] = (),
+    expendable: Collection[Pair] = (),
     before: Callable[[Written], None] | None = None,
-    stall_seconds: float = STALL_SECONDS,
 ) -> Written:
     """Write `output` from these results, each key once, or raise and leave it unchanged.
 
     attributes: of the file; the number of results is added here. known: the contents of `output`, if just read.
-    forgone: results of an existing output that may be lost. before: called when all is verified, right before the
-    rename. After a StorageError the same call can be repeated.
+    expendable: results of an existing output that need not be kept. before: called when all is verified, right before
+    the rename. After a StorageError the same call can be repeated.
     """
     output = Path(os.path.realpath(output))
     _demand_replaceable(output)
-    written = Written(output)
+    written = Written()
     lines = IndexLines()
-    try:
+    with storage_errors(output, "cannot be written"):
         remove_left_overs_of(output)
         with Temporary(output) as temporary:
-            _write(temporary.path, results, attributes, written, lines, stall_seconds)
+            _write(temporary.path, results, attributes, written, lines)
             drop_cache(temporary.handle)
-            new, old = _read_back(temporary.path, output, known)
+            new = contents_of(temporary.path)
             demand(new, written.pairs)
             written.size = new.file.size
             if before is not None:
                 before(written)
-            written.moved = _make_way(output, new, old, set(forgone))
+            written.moved = _make_way(output, new, known, set(expendable))
             temporary.put_in_place()
             sync_folder(output.parent)
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be written ({error})") from error
     try:
         write_output_index(output, lines)
     except OSError as error:
@@ -121,28 +113,17 @@ def write_merged(
 
 
 def _demand_replaceable(output: Path) -> None:
-    try:
-        mode = os.stat(output).st_mode
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be examined ({error})") from error
-    if not stat.S_ISREG(mode):
-        raise InputError(
-            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}; name another output with -o"
-        )
+    with storage_errors(output, "cannot be examined"):
+        kind = kind_of(output)
+    if kind not in ("", "file"):
+        raise InputError(f"{output} is a {kind}; name another output with -o")
 
 
 def _write(
-    path: Path,
-    results: Iterable[AnyResult],
-    attributes: Mapping[str, Value],
-    written: Written,
-    lines: IndexLines,
-    stall_seconds: float,
+    path: Path, results: Iterable[AnyResult], attributes: Mapping[str, Value], written: Written, lines: IndexLines
 ) -> None:
     kind: dict[str, Value] = {}
-    with WriterProcess(path, stall_seconds) as process:
+    with WriterProcess(path, STALL_SECONDS) as process:
         for result in results:
             own_kind = root_attributes(result)
             if written.pairs and own_kind != kind:
@@ -151,7 +132,8 @@ def _write(
                 )
             kind = own_kind
             parts, datasets = result.attributes, result.datasets
-            process.send(encode({"key": str(result.key), "seal": seal_of(parts, datasets)}, parts, datasets))
+            sealed = {**parts, "seal": seal_of(parts, datasets)}
+            process.send(encode({"key": str(result.key)}, sealed, datasets))
             written.pairs.add(make_pair(result.key, str(parts["digest"])))
             written.successful += parts["status"] == SUCCESS
             lines.add(result.index_line())
@@ -162,23 +144,13 @@ def _write(
         raise StorageError(f"{path}: {lines.count} results were sent, but {count} were written")
 
 
-def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
-    """Return the contents of the new file, and of an existing output."""
-    is_known = known is not None and known.identity == identity_or_none(output)
-    if is_known or not output.exists():
-        return contents_of(path), known if is_known else None
-    new, old = read_contents([path, output])
-    return new, old
-
-
-def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pair]) -> Path | None:
+def _make_way(output: Path, new: Contents, known: Contents | None, expendable: set[Pair]) -> Path | None:
     """Raise OutputHoldsMoreError if a result would be lost. Return the new path of a damaged or foreign output."""
-    now = identity_or_none(output)
+    now = file_identity(output)
     if now is None:
         return None
-    if old is None or old.identity != now:  # it has changed
-        old = contents_of(output)
-    lost = uncovered(old, new) - forgone
+    old = known if known is not None and known.identity == now else contents_of(output)
+    lost = uncovered(old, new) - expendable
     if lost:
         raise OutputHoldsMoreError(output, sorted(set(keys_of(lost))))
     if old.is_whole:

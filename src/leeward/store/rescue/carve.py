@@ -33,7 +33,7 @@ _PAGE = 512  # bytes: the smallest unit that a disk or a file system loses
 
 
 def find_results(pages: Pages, alive: Callable[[], None]) -> list[Place]:
-    """Return all groups that may be results of any kind, and names whose group is lost."""
+    """Return all groups that may be results of any kind, and the names of lost groups."""
     marks = {kind.MARK for kind in KINDS.values()}
     wanted = Wanted(
         names=b"|".join(kind.NAMES for kind in KINDS.values()),
@@ -60,15 +60,15 @@ def _key_in(attributes: Mapping[str, Raw | None]) -> str:
 
 
 def read(pages: Pages, place: Place, size: int, file_name: str) -> tuple[AnyResult, bool]:
-    """Return the result at a place, and whether it has a seal, which is intact. Raise BadGroupError if it is bad."""
+    """Return the result at a place, and whether it has a seal. Raise BadGroupError if it is invalid."""
     try:
         return _read(pages, place, file_name)
     except Doubtful as error:
         raise BadGroupError(Verdict.IMPLAUSIBLE, str(error)) from error
     except DOUBTS as error:
         if place.address >= size:
-            raise BadGroupError(Verdict.TRUNCATED, f"it lies beyond the end, at {place.address}") from error
-        raise BadGroupError(Verdict.UNREADABLE, f"what belongs to it is damaged or lost ({error})") from error
+            raise BadGroupError(Verdict.TRUNCATED, f"it is beyond the end of the file, at {place.address}") from error
+        raise BadGroupError(Verdict.UNREADABLE, f"a part of it is damaged or lost ({error})") from error
 
 
 def _read(pages: Pages, place: Place, file_name: str) -> tuple[AnyResult, bool]:
@@ -90,20 +90,14 @@ def _read(pages: Pages, place: Place, file_name: str) -> tuple[AnyResult, bool]:
         datasets = {name: _floats(one) for name, one in stored.items()}
         return sealed_result(place.name, kind, sealed_values(attributes), datasets), True
     if place.folder not in ("", foreign.FOLDER):
-        refuse(f"it lies in {place.folder:.60}, which is no place for results")
+        refuse(f"it is in the group {place.folder:.60}; expected the root or {foreign.FOLDER}")
     if kind is not Result:
         refuse("it has no seal")
     key = key_or_none(place.name)
     if not isinstance(key, Key):
-        refuse("its name is lost, and no attributes say which result it is")
+        refuse("its name is lost, and its attributes do not state a key")
     if _lost_a_page(stored[Result.MARK]):
-        raise BadGroupError(Verdict.IMPLAUSIBLE, "a piece of its layout is zeros, as a lost page of the disk is")
-    return foreign.result_of(_foreign(attributes, stored, inside), key, file_name), False
-
-
-def _foreign(
-    attributes: Mapping[str, Raw | None], stored: Mapping[str, Stored], inside: Mapping[str, int]
-) -> foreign.Group:
+        raise BadGroupError(Verdict.IMPLAUSIBLE, "a part of its layout is zeros, like a lost page of the disk")
     kept: dict[str, Value] = {}
     ignored = [name for name in inside if name not in ("layout", "aep")]
     for name, raw in attributes.items():
@@ -113,7 +107,7 @@ def _foreign(
         else:
             kept[name] = value
     aep = _floats(stored["aep"]) if "aep" in stored else None
-    return foreign.Group(_floats(stored["layout"]), aep, kept, ignored)
+    return foreign.result_of(key, file_name, _floats(stored["layout"]), aep, kept, ignored), False
 
 
 def _foreign_value(raw: Raw | None) -> Value | None:

@@ -1,11 +1,11 @@
 """Read results without a seal from the worker files of other scripts, and check that they are plausible.
 
-Such a file holds an integer dataset `init`, which is not a result, and one group per result, at the top or in a group
-`optimized_layouts`.
+Such a file has one group per result, in the root or in the group `optimized_layouts`. It may have an integer dataset
+`init`, which is not a result.
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -37,16 +37,6 @@ _IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
 _RESERVED = (*Result.FIXED, "seal", *Result.DATASETS)  # not allowed as names of details
 
 
-@dataclass(frozen=True)
-class Group:
-    """The content of a group without a seal. aep: None if it is missing. ignored: names that a result leaves out."""
-
-    layout: Array
-    aep: Array | None
-    attributes: dict[str, Value]
-    ignored: list[str] = field(default_factory=list)
-
-
 def read_group(group: Any, key: Key, file_name: str) -> Result:
     """Return the result in a group without a seal. Raise BadGroupError if it is not one."""
     datasets = list(links(group))
@@ -56,22 +46,25 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
     ignored += [name for name in datasets if name not in ("layout", "aep")]
     ignored += [text for name in ("layout", "aep") if name in datasets for text in attributes_of(group, name)]
     aep = read_dataset(group, "aep", most=1) if "aep" in datasets else None
-    return result_of(
-        Group(read_dataset(group, "layout", Result.MOST_NUMBERS), aep, attributes, ignored), key, file_name
-    )
+    return result_of(key, file_name, read_dataset(group, "layout", Result.MOST_NUMBERS), aep, attributes, ignored)
 
 
-def result_of(group: Group, key: Key, file_name: str) -> Result:
-    """Return the content of a group as a result of this key. Raise BadGroupError if it is implausible."""
-    layout = _layout(group.layout)
-    attributes = dict(group.attributes)
+def result_of(
+    key: Key, file_name: str, layout: Array, aeps: Array | None, attributes: dict[str, Value], ignored: Iterable[str]
+) -> Result:
+    """Return the content of a group without a seal as a result. Raise BadGroupError if it is implausible.
+
+    aeps: the dataset `aep`, None if it is missing. ignored: names of content that the result leaves out.
+    """
+    layout, attributes = _layout(layout), dict(attributes)
     _agree(attributes, key, layout.shape[1])
     details: dict[str, Value] = {"source": file_name.encode("utf-8", "replace").decode(), "evidence": PLAUSIBLE}
-    aep, details["aep_note"] = (math.nan, "no aep in the source") if group.aep is None else _aep(group.aep)
+    aep, details["aep_note"] = (math.nan, "no aep in the source") if aeps is None else _aep(aeps)
     diameter, details["diameter_note"] = _diameter(attributes)
-    details["ignored"] = ", ".join(group.ignored)[:1000]
+    details["ignored"] = ", ".join(ignored)[:1000]
     details = {name: value for name, value in details.items() if value != ""}
-    details |= {_detail_name(name): value for name, value in attributes.items()}
+    for name, value in attributes.items():
+        details[f"source_{name}" if name in _RESERVED or name in _OWN_DETAILS else name] = value
     try:
         return Result(
             key=key,
@@ -95,10 +88,10 @@ def beyond_results(root: Any) -> list[str]:
     what, init = what_is(root, INIT)
     if what == "a dataset":
         if init.get_type().get_class() != h5t.INTEGER or init.shape is None or math.prod(init.shape) != 1:
-            found.append(f"{INIT}, which is more than one integer")
+            found.append(f"{INIT}, which is not a single integer")
         found += attributes_of(root, INIT)
     elif what != "nothing of this name":
-        found.append(f"{INIT}, which is no dataset")
+        found.append(f"{INIT}, which is not a dataset")
     if root.links.exists(FOLDER.encode()):
         found += attributes_of(root, FOLDER)
     return found
@@ -122,9 +115,9 @@ def _layout(layout: Array) -> Array:
     if layout.ndim != 2 or layout.shape[0] != 2 or not 1 <= layout.shape[1] <= MOST_TURBINES:
         refuse(f"layout has the shape {shape}; expected (2, turbines)")
     if not np.isfinite(layout).all():
-        raise BadGroupError(Verdict.IMPLAUSIBLE, "the layout has coordinates that are no numbers")
+        raise BadGroupError(Verdict.IMPLAUSIBLE, "the layout has coordinates that are not finite")
     if np.unique(layout[0] + 1j * layout[1]).size != layout.shape[1]:
-        reason = "turbines of the layout stand at the very same place"  # which is what lost pages of zeros look like
+        reason = "turbines of the layout have the same position"  # as in lost pages of zeros
         raise BadGroupError(Verdict.IMPLAUSIBLE, reason)
     return layout
 
@@ -165,16 +158,12 @@ def _agree(attributes: dict[str, Value], key: Key, turbines: int) -> None:
         except (ValueError, TypeError):
             is_same = False
         if not is_same:
-            where = "the layout has" if name == "n_turbines" else "the name says"
-            refuse(f"the attribute {name} is {stored!r:.60}; {where} {expected}")
+            where = "the layout" if name == "n_turbines" else "the name of the group"
+            refuse(f"the attribute {name} is {stored!r:.60}; expected {expected}, as in {where}")
 
 
 def _single(value: Value) -> Any:
     return value.reshape(()) if isinstance(value, np.ndarray) else value
-
-
-def _detail_name(name: str) -> str:
-    return f"source_{name}" if name in _RESERVED or name in _OWN_DETAILS else name
 
 
 def _attributes(group: Any) -> tuple[dict[str, Value], list[str]]:

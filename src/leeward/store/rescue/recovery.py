@@ -1,24 +1,27 @@
 """Recover every result that a damaged file still holds. The file itself is only read.
 
-The ways are: read it as it is, group by group; clear the mark that a killed writer leaves; extend it to its stated
-length; and carve results from its bytes. Changes are made to copies only.
+The methods are: read the file as it is, group by group; clear the flag that a killed writer leaves; extend the file to
+its stated length; and carve results from its bytes. Only copies are changed.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, NamedTuple, Self
+
+import numpy as np
 
 from leeward.carving import data_pieces, is_whole, lookup3, signature_place, stated_end
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.kind import Value
+from leeward.store.format.kind import Array, Value
+from leeward.store.format.layout_result import SUCCESS, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.hdf5_files import BadFileError, open_plain
 from leeward.store.isolated.reader import Limits, Reader
-from leeward.store.rescue.doubts import doubtful
 
 AS_IT_IS, UNMARKED, EXTENDED, CARVED = "read as it is", "mark of a writer cleared", "extended", "carved"
 
@@ -26,42 +29,43 @@ _BLOCK = 48  # bytes: the first block of a file in the newer format
 _FILLERS = (b"\0", b"\xff")
 _LONGEST_EXTENSION = 1 << 30
 _PIECE = 1 << 20
+_FEWEST = 3  # others that must agree before one counts as different
+_FAR = 10.0  # times the usual distance to the nearest turbine; optimised and published layouts stay below 4
+_MOST_TURBINES = 2000  # of a layout whose distances are compared
+_AEP_RATIO = 5.0  # between turbines of one type: more than any two sites differ by
+
+
+class BadResult(NamedTuple):
+    """A group without a valid result. name: of the group."""
+
+    name: str
+    verdict: Verdict
+    reason: str
 
 
 @dataclass
 class Recovery:
     """The results recovered from a file.
 
-    verdict, reason, sha256, attributes: of the file as it is. results: `sealed` separates verified from plausible ones,
-    and the detail "recovered_by" names the way. lost: results that were there once, and why they are lost. tried: the
-    ways that gave results, and how many, including those of earlier ways. notes: ways that were cut off, and why: the
-    file may hold more.
+    file: the file as it is. Its attributes may come from a copy. results: the detail "recovered_by" names the method.
+    verified, plausible: number of results with and without a checksum. lost: groups that left a trace. tried: the
+    methods that found results, and how many, including those of earlier methods. notes: why a method ended early, so
+    that the file may hold more.
     """
 
-    path: Path
-    size: int = -1
-    verdict: Verdict = Verdict.VALID
-    reason: str = ""
-    sha256: str = ""
-    attributes: Mapping[str, Value] = field(default_factory=dict)
+    file: FoundFile = field(init=False)
     results: list[FoundResult] = field(default_factory=list)
-    lost: list[FoundResult] = field(default_factory=list)
+    verified: int = 0
+    plausible: int = 0
+    lost: list[BadResult] = field(default_factory=list)
     tried: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def verified(self) -> int:
-        return sum(found.is_verified for found in self.results)
-
-    @property
-    def plausible(self) -> int:
-        return len(self.results) - self.verified
-
 
 class Recoverer:
-    """A recoverer of files, one by one, with the same child processes for all.
+    """Recovers files one by one, with the same child processes for all.
 
-    workspace: a folder for temporary copies. limits: of the children.
+    workspace: a folder for temporary copies. limits: of the child processes.
     """
 
     def __init__(self, workspace: Path, limits: Limits = Limits()) -> None:  # noqa: B008 (it is frozen)
@@ -72,20 +76,19 @@ class Recoverer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._plain.close()
         self._carving.close()
 
     def recover(self, path: Path) -> Recovery:
-        """Recover all results of a file. Damage, or a copy that cannot be made, raises nothing."""
-        harvest = _Harvest(path)
+        """Recover all results of a file. Damage raises nothing, nor does a copy that cannot be written."""
+        harvest = _Harvest()
         harvest.take(AS_IT_IS, self._plain.read(path))
-        if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
+        file = harvest.recovery.file
+        if file.size > 0 and not (file.is_valid and file.sealed):
             start = _start_of(path)
-            if start is not None and start.way:
-                harvest.take(start.way, self._completed(path, start, harvest.recovery.notes))
+            if start is not None and start.changes:
+                harvest.take(start.changes, self._completed(path, start, harvest.recovery.notes))
             harvest.take(CARVED, self._carving.read(path))
         return harvest.finished()
 
@@ -97,8 +100,10 @@ class Recoverer:
             try:
                 _write_copy(path, start, copy, filler)
                 *found, last = self._plain.read(copy)
-            except OSError as error:  # usually a full disk; ways without a copy are still tried
-                notes.append(f"{start.way}: no copy could be made in {self._workspace.parent} ({error.strerror})")
+            except OSError as error:  # usually a full disk; methods without a copy are still tried
+                notes.append(
+                    f"{start.changes}: no copy could be written to {self._workspace.parent} ({error.strerror})"
+                )
                 return
             finally:
                 copy.unlink(missing_ok=True)
@@ -110,84 +115,79 @@ class Recoverer:
         yield last
 
 
-def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
-    """Recover all results of one file. workspace: a folder for temporary copies."""
-    with Recoverer(workspace, limits) as recoverer:
-        return recoverer.recover(path)
-
-
 class _Harvest:
-    """The results of all ways. An earlier find stays, unless a later one has a seal."""
+    """Collects the results of all methods. A later one replaces an earlier one only if it alone has a seal."""
 
-    def __init__(self, path: Path) -> None:
-        self.recovery = Recovery(path)
-        self.is_whole = self.is_sealed = False
+    def __init__(self) -> None:
+        self.recovery = Recovery()
         self._found: dict[Key, FoundResult] = {}
-        self._lost: dict[str, FoundResult] = {}
+        self._lost: dict[str, BadResult] = {}
         self._doubts: dict[Key, str] = {}
-        self._rivals: set[Key] = set()
+        self._ambiguous: set[Key] = set()
 
-    def take(self, way: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
+    def take(self, method: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
+        """Add the findings of a method."""
         count = 0
         for found in all_found:
             if isinstance(found, FoundFile):
-                self._about(way, found)
+                self._add_file(method, found)
             elif found.is_valid and found.key is not None and found.result is not None:
                 count += 1
-                self._add(way, found, found.key)
-            elif way == CARVED:
-                self._lost[found.name] = found  # its reason is closer to the bytes
-                if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
-                    self._doubts.setdefault(found.key, found.reason)  # applies to a find of any way
+                self._add(method, found, found.key)
             else:
-                self._lost.setdefault(found.name, found)
-        if count or way == AS_IT_IS:
-            self.recovery.tried[way] = count
+                bad = BadResult(found.name, found.verdict, found.reason)
+                if method != CARVED:
+                    self._lost.setdefault(found.name, bad)
+                    continue
+                self._lost[found.name] = bad  # its reason is closer to the bytes
+                if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
+                    self._doubts.setdefault(found.key, found.reason)  # applies to the results of all methods
+        if count or method == AS_IT_IS:
+            self.recovery.tried[method] = count
 
-    def _about(self, way: str, found: FoundFile) -> None:
+    def _add_file(self, method: str, found: FoundFile) -> None:
         recovery = self.recovery
-        if way == CARVED and found.verdict is not Verdict.VALID:
-            recovery.notes.append(f"{way}: broken off, {found.verdict} ({found.reason}); there may be more")
-        if way != AS_IT_IS:
-            if not recovery.attributes and found.verdict is Verdict.VALID:
-                recovery.attributes = found.attributes
-            return
-        recovery.size, recovery.verdict, recovery.reason = found.size, found.verdict, found.reason
-        recovery.sha256, recovery.attributes = found.sha256, found.attributes
-        self.is_whole, self.is_sealed = found.is_valid, found.sealed
+        if method == CARVED and found.verdict is not Verdict.VALID:
+            recovery.notes.append(f"{method}: ended early, {found.verdict} ({found.reason}); the file may hold more")
+        if method == AS_IT_IS:
+            recovery.file = found
+        elif not recovery.file.attributes and found.verdict is Verdict.VALID:
+            recovery.file = replace(recovery.file, attributes=found.attributes)
 
-    def _add(self, way: str, found: FoundResult, key: Key) -> None:
+    def _add(self, method: str, found: FoundResult, key: Key) -> None:
         old = self._found.get(key)
-        if old is None and way == CARVED and self.is_whole:
+        if old is None and method == CARVED and self.recovery.file.is_valid:
             return  # the file is intact: the script deleted this group, or it is not in a place for results
         if old is not None and (old.sealed or not found.sealed):
-            rivals = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
-            if rivals and not old.sealed:
-                self._rivals.add(key)
+            is_carved_twice = method == CARVED == old.attributes.get("recovered_by")
+            if is_carved_twice and not old.sealed and old.digest != found.digest:
+                self._ambiguous.add(key)
             return
-        self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": way})
+        self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": method})
 
     def finished(self) -> Recovery:
+        """Return the recovery, without doubtful results."""
         recovery = self.recovery
         doubts = doubtful(self._found.values()) | self._doubts | self._unclear()
         for key, found in sorted(self._found.items()):
             if key in doubts and not found.sealed:
-                lost = replace(found, verdict=Verdict.IMPLAUSIBLE, reason=doubts[key], result=None)
-                recovery.lost.append(lost)
+                recovery.lost.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubts[key]))
             else:
                 recovery.results.append(found)
-        known = {str(found.key) for found in (*recovery.results, *recovery.lost)}
-        recovery.lost += [found for name, found in self._lost.items() if name.rpartition("/")[2] not in known]
+        recovery.verified = sum(found.is_verified for found in recovery.results)
+        recovery.plausible = len(recovery.results) - recovery.verified
+        known = set(map(str, self._found))
+        recovery.lost += [bad for name, bad in self._lost.items() if name.rpartition("/")[2] not in known]
         return recovery
 
     def _unclear(self) -> dict[Key, str]:
-        """Return carved results with a rival of the same key. If there are many, all carved results are doubtful."""
+        """Return the carved results whose key has another layout. If these are many, return all carved results."""
         unclear = dict.fromkeys(
-            self._rivals, "there are two different layouts of this key, and nothing says which counts"
+            self._ambiguous, "the file holds two different layouts of this key, and nothing shows which one is valid"
         )
         carved = [key for key, found in self._found.items() if found.attributes.get("recovered_by") == CARVED]
-        if 2 * len(self._rivals) >= len(carved) > 0:
-            reason = "most keys have two different layouts in this file, and nothing says which of them this one is"
+        if 2 * len(self._ambiguous) >= len(carved) > 0:
+            reason = "most keys of this file have two different layouts, so that its layout may be the invalid one"
             unclear = {**dict.fromkeys(carved, reason), **unclear}
         return unclear
 
@@ -199,8 +199,8 @@ class _Harvest:
 class _Start:
     """The first block of a file.
 
-    place: of its signature. unmarked: the block without the mark of a writer, None if it has no mark. missing: number
-    of bytes that the file lacks, 0 if there are too many.
+    place: of its signature. unmarked: the block without the flag of a writer, None if the flag is not set. missing:
+    number of bytes that the file lacks, 0 if they are too many to extend it.
     """
 
     place: int
@@ -208,10 +208,10 @@ class _Start:
     missing: int
 
     @property
-    def way(self) -> str:
-        """The changes that a copy needs to be readable, or ""."""
-        ways = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
-        return " and ".join(ways)
+    def changes(self) -> str:
+        """The changes that make a copy readable, or ""."""
+        changes = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
+        return " and ".join(changes)
 
 
 def _start_of(path: Path) -> _Start | None:
@@ -231,7 +231,7 @@ def _start_of(path: Path) -> _Start | None:
 
 
 def _without_mark(block: bytes) -> bytes:
-    """Return the first block without the mark of a writer (section II.A of the HDF5 file format specification)."""
+    """Return the first block without the flag of a writer (section II.A of the HDF5 file format specification)."""
     plain = block[:11] + b"\0" + block[12:-4]
     return plain + lookup3(plain).to_bytes(4, "little")
 
@@ -263,7 +263,7 @@ def _copy_data(source: int, target: BinaryIO) -> None:
 
 
 def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
-    """Write a copy of the stated length, without the mark of a writer."""
+    """Write a copy of the stated length, without the flag of a writer."""
     with path.open("rb") as source, copy.open("wb") as target:
         _copy_data(source.fileno(), target)
         if filler == b"\0":
@@ -274,3 +274,57 @@ def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
         if start.unmarked is not None:
             target.seek(start.place)
             target.write(start.unmarked)
+
+
+# --- results that differ from the others: flipped bits rarely fit in -------------------------------------------------
+
+
+def doubtful(all_found: Iterable[FoundResult]) -> dict[Key, str]:
+    """Return the implausible results and the reasons. Only results without a seal are examined."""
+    results = [found.result for found in all_found if not found.sealed and found.result is not None]
+    types: dict[int, list[Result]] = defaultdict(list)
+    for result in results:
+        types[result.key.type_idx].append(result)
+    doubts: dict[Key, str] = {}
+    for alike in types.values():
+        doubts |= _odd_diameter(alike) | _odd_aep(alike)
+    for result in results:
+        turbine = _stray(result.layout)
+        if turbine is not None:
+            place = ", ".join(f"{coordinate:.6g}" for coordinate in result.layout[:, turbine])
+            doubts[result.key] = f"turbine {turbine} is at ({place}) m, far from all others"
+    return doubts
+
+
+def _odd_diameter(results: Sequence[Result]) -> dict[Key, str]:
+    """Return the one result of a type whose rotor diameter differs from all others, with the reason."""
+    diameters = Counter(result.diameter for result in results)
+    (usual, count), *others = diameters.most_common()
+    if count < _FEWEST or len(others) != 1 or others[0][1] != 1:
+        return {}
+    reason = f"its rotor diameter is {others[0][0]:g} m; all others of its type have {usual:g} m"
+    return {result.key: reason for result in results if result.diameter == others[0][0]}
+
+
+def _odd_aep(results: Sequence[Result]) -> dict[Key, str]:
+    """Return the results whose AEP per turbine is far from the median of their type, with the reasons."""
+    yields = {result.key: result.aep / result.n_turbines for result in results if result.status == SUCCESS}
+    if len(yields) <= _FEWEST:
+        return {}
+    usual = statistics.median(yields.values())
+    return {
+        key: f"its AEP is {each:.6g} GWh per turbine; the median of its type is {usual:.6g} GWh"
+        for key, each in yields.items()
+        if not usual / _AEP_RATIO <= each <= usual * _AEP_RATIO
+    }
+
+
+def _stray(layout: Array) -> int | None:
+    """Return the index of a turbine that is far from all others, or None."""
+    if not 4 <= layout.shape[1] <= _MOST_TURBINES:
+        return None
+    distances = np.hypot(*(layout[:, :, None] - layout[:, None, :]))
+    np.fill_diagonal(distances, np.inf)
+    nearest = distances.min(axis=0)
+    worst = int(nearest.argmax())
+    return worst if nearest[worst] > _FAR * float(np.median(nearest)) else None

@@ -5,7 +5,7 @@ installed powers differ by more than 0.5 % (`leeward.capacity.by_capacity_factor
 """
 
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,11 +13,10 @@ from functools import lru_cache
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
 from leeward.capacity import by_capacity_factor, capacity_factor, merit
-from leeward.errors import InputError
 from leeward.store import Key
-from leeward.watch.data import FailedTask
 
 Pair = tuple[int, int]  # farm_idx and type_idx
+Aeps = Mapping[str, float]  # GWh, by the text of a key
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,6 @@ def basis_of(campaign: Campaign | None) -> Basis:
     )
 
 
-def key_of(name: str) -> Key | None:
-    """Return the key of a text; None if it is not a key."""
-    try:
-        return Key.parse(name)
-    except InputError:
-        return None
-
-
 def seeds_of(names: Iterable[str]) -> dict[Pair, dict[int, str]]:
     """Return these texts of keys by farm and turbine type, and by seed."""
     found: dict[str, dict[int, str]] = defaultdict(dict)
@@ -91,55 +82,34 @@ def _pair(prefix: str) -> Pair:
     return int(farm), int(kind)
 
 
-class CellCounts:
-    """Results and tasks by farm and turbine type. done: from `seeds_of`. aeps: GWh, by the text of a key."""
-
-    def __init__(
-        self,
-        done: Mapping[Pair, Mapping[int, str]],
-        failures: Mapping[Key, FailedTask],
-        running: Iterable[Key],
-        basis: Basis,
-        aeps: Mapping[str, float],
-    ) -> None:
-        self._done = done
-        self._failed = Counter(key[:2] for key, failed in failures.items() if failed.final)
-        self._running = Counter(key[:2] for key in running)
-        self._installed_mw = basis.installed_mw
-        self._aeps = aeps
-
-    def cell(self, pair: Pair, expected: int | None) -> Cell:
-        """Return the cell of a farm and turbine type. expected: number of tasks, None if unknown."""
-        done = self._done.get(pair, {})
-        failed, running, installed = self._failed[pair], self._running[pair], self._installed_mw.get(pair)
-        aeps = {seed: aep for seed, name in done.items() if (aep := self._aeps.get(name)) is not None}
-        if not aeps:
-            return Cell(*pair, len(done), expected, failed, running, installed_mw=installed)
-        best = max(aeps.values())
-        seed = min(seed for seed, aep in aeps.items() if aep == best)
-        median = best if len(aeps) == 1 else statistics.median(aeps.values())
-        factor = None if installed is None else capacity_factor(best, installed)
-        return Cell(*pair, len(done), expected, failed, running, best, median, done[seed], installed, factor)
-
-
-# --- the best --------------------------------------------------------------------------------------------------------
-
-
-def best_of_cells(cells: Iterable[Cell]) -> dict[Pair, tuple[float, Key]]:
-    """Return AEP (GWh) and key of the best result of each farm and turbine type that has any, in order."""
-    return {(cell.farm_idx, cell.type_idx): (aep, key) for cell, aep, key in _known(cells)}
+def cell_of(
+    pair: Pair, expected: int | None, done: Mapping[int, str], failed: int, running: int, basis: Basis, aeps: Aeps
+) -> Cell:
+    """Return the cell of a farm and turbine type. done: the texts of the keys of its results, by seed."""
+    installed = basis.installed_mw.get(pair)
+    known = {seed: aep for seed, name in done.items() if (aep := aeps.get(name)) is not None}
+    if not known:
+        return Cell(*pair, len(done), expected, failed, running, installed_mw=installed)
+    best = max(known.values())
+    seed = min(seed for seed, aep in known.items() if aep == best)
+    median = best if len(known) == 1 else statistics.median(known.values())
+    factor = None if installed is None else capacity_factor(best, installed)
+    return Cell(*pair, len(done), expected, failed, running, best, median, done[seed], installed, factor)
 
 
 def best_cell(cells: Iterable[Cell], is_by_factor: bool) -> Cell | None:
-    """Return the cell with the best result; None if none has any. is_by_factor: compared by capacity factor."""
-    best = _best(cells, is_by_factor)
-    return None if best is None else best[0]
+    """Return the cell with the best result; None if there is none. is_by_factor: compared by capacity factor."""
+
+    def rank(cell: Cell) -> tuple[float, Key]:
+        return -merit(cell.best_aep, cell.installed_mw, is_by_factor), Key.parse(str(cell.best_key))
+
+    return min((cell for cell in cells if cell.best_key is not None), key=rank, default=None)
 
 
 def best_of_all(cells: Collection[Cell]) -> Key | None:
     """Return the key of the best result of all farms and turbine types; None if there is none."""
-    best = _best(cells, by_capacity_factor(cell.installed_mw for cell in cells))
-    return None if best is None else best[2]
+    best = best_cell(cells, by_capacity_factor(cell.installed_mw for cell in cells))
+    return None if best is None else Key.parse(str(best.best_key))
 
 
 def best_of_farms(
@@ -154,18 +124,7 @@ def best_of_farms(
     found = {}
     for farm, row in by_farm.items():
         is_by_factor = by_capacity_factor(cell.installed_mw for cell in row)
-        best = _best((cell for cell in row if type_idx in (None, cell.type_idx)), is_by_factor)
+        best = best_cell((cell for cell in row if type_idx in (None, cell.type_idx)), is_by_factor)
         if best is not None:
-            found[farm] = best[2]
+            found[farm] = Key.parse(str(best.best_key))
     return found
-
-
-def _best(cells: Iterable[Cell], is_by_factor: bool) -> tuple[Cell, float, Key] | None:
-    known = _known(cells)
-    return min(known, key=lambda each: (-merit(each[1], each[0].installed_mw, is_by_factor), each[2]), default=None)
-
-
-def _known(cells: Iterable[Cell]) -> list[tuple[Cell, float, Key]]:
-    """Return each cell that has a result with a known AEP (GWh), and the key of the best."""
-    pairs = ((cell, key_of(cell.best_key or "")) for cell in cells)
-    return [(cell, cell.best_aep, key) for cell, key in pairs if cell.best_aep is not None and key is not None]

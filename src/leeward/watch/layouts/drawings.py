@@ -1,9 +1,9 @@
 """The data of drawings of layouts: coordinates, shapes, wake losses and convergence."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,6 @@ from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
 from leeward.errors import InputError
 from leeward.store import Result
-
-if TYPE_CHECKING:
-    from leeward.layout import Area
 
 Array = npt.NDArray[np.float64]
 Rings = tuple[Array, ...]  # one polygon: its outer ring, then those of its holes; shape (points, 2), m
@@ -35,7 +32,7 @@ class FarmShape:
 class LayoutView:
     """One layout for drawing, with its wake losses.
 
-    shape: None if unknown. wake_loss: fraction of each turbine, shape (turbines,); if None, `remark` says why;
+    shape: None if unknown. wake_loss: fraction of each turbine, shape (turbines,); if None, `remark` gives the reason;
     is_pending: it is being computed. spacing_m: the minimum allowed; None if unknown. neighbours: existing turbines,
     shape (2, neighbours). installed_mw: NaN if unknown.
     """
@@ -57,22 +54,21 @@ class LayoutView:
         return capacity_factor(self.result.aep, self.installed_mw)
 
 
+@lru_cache(maxsize=2)  # a dashboard asks at every update
+def farm_shapes(campaign: Campaign | None) -> Mapping[int, FarmShape]:
+    """Return the areas of all farms by number; none if the campaign is unknown."""
+    return {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
+
+
 def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:
     """Return the area of a farm of the campaign."""
-    area = campaign.physics.area(farm_idx)
-    return FarmShape(farm_idx, campaign.farms[farm_idx], polygons_of(area), area.crs)
-
-
-def polygons_of(area: "Area") -> tuple[Rings, ...]:
-    """Return the rings of every part."""
     import shapely
 
-    parts: Sequence[shapely.Polygon] = shapely.get_parts(area.to_shapely())
-    return tuple(
-        tuple(np.asarray(ring.coords)[:, :2] for ring in (part.exterior, *part.interiors))
-        for part in parts
-        if isinstance(part, shapely.Polygon)
-    )
+    area = campaign.physics.area(farm_idx)
+    parts = [part for part in shapely.get_parts(area.to_shapely()) if isinstance(part, shapely.Polygon)]
+    rings = [(part.exterior, *part.interiors) for part in parts]
+    polygons = tuple(tuple(np.asarray(ring.coords)[:, :2] for ring in of_part) for of_part in rings)
+    return FarmShape(farm_idx, campaign.farms[farm_idx], polygons, area.crs)
 
 
 def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:
@@ -82,23 +78,19 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
         words = "the campaign is not known" if campaign is None else f"not of the campaign {campaign.name}"
         return LayoutView(result, "", "", None, None, None, np.zeros((2, 0)), words, installed_mw=installed)
     names, shape = (campaign.farms[farm], campaign.types[kind]), farm_shape(campaign, farm)
-    view = LayoutView(result, *names, shape, None, None, standing_of(campaign), installed_mw=installed)
+    view = LayoutView(result, *names, shape, None, None, neighbours_of(campaign), installed_mw=installed)
     if not with_losses:
         return view
     problem = campaign.physics.constraints(farm, kind)
-    others = problem.farm.neighbours
-    standing = np.zeros((2, 0)) if others is None else np.array([others.x, others.y], dtype=np.float64)
-    view = replace(view, spacing_m=float(problem.min_distances_m[: problem.n_turbines].min()), neighbours=standing)
+    view = replace(view, spacing_m=float(problem.min_distances_m[: problem.n_turbines].min()))
     try:
         loss = campaign.problem(farm, kind).farm.simulate(*problem.positions(result.x, result.y)).wake_loss
         return replace(view, wake_loss=loss)
-    except (
-        InputError
-    ) as error:  # invalid for the wake engine: too few turbines, two at one point; or a custom wake model
+    except InputError as error:  # the wake engine rejects the layout, or it cannot load a custom wake model
         return replace(view, remark=str(error))
 
 
-def standing_of(campaign: Campaign | None) -> Array:
+def neighbours_of(campaign: Campaign | None) -> Array:
     """Return the existing turbines of a campaign, shape (2, neighbours); empty if the campaign is unknown."""
     groups = () if campaign is None else campaign.neighbours
     x, y = ([value for group in groups for value in getattr(group, name)] for name in ("x_m", "y_m"))

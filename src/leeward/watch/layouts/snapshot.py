@@ -1,6 +1,8 @@
 """The snapshot of a campaign of layouts: farms × turbine types × seeds."""
 
 import functools
+import itertools
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +13,18 @@ from leeward.errors import InputError
 from leeward.store import Key
 from leeward.watch.data import Kind, Progress
 from leeward.watch.layouts.campaigns import campaign_of
-from leeward.watch.layouts.cells import Cell, CellCounts, Pair, basis_of, seeds_of
+from leeward.watch.layouts.cells import Cell, Pair, basis_of, cell_of, seeds_of
 from leeward.watch.present import Present
-from leeward.watch.read import Look, progress_of
+from leeward.watch.read import Reading, progress_of
+from leeward.wording import listed
+
+NO_ROOM = "InfeasibleError: no feasible layout of "  # the message of `leeward.layout.driver`
+MAKE_ROOM = "A retry cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
+
+
+def is_out_of_room(message: str) -> bool:
+    """Return whether a task failed because the turbines do not fit into the area."""
+    return NO_ROOM in message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +58,7 @@ class Snapshot(Progress):
         return comparison_remark(names, len(self.farms))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Observation:
     """A snapshot and the data that it was counted from.
 
@@ -60,54 +71,59 @@ class Observation:
     seeds: Mapping[Pair, Mapping[int, str]]
 
 
-def _known_campaign(path: Path) -> Campaign | None:
+def _checked_campaign(path: Path) -> Campaign | None:
     """Return the campaign of a path; raise InputError if its turbines cannot be counted."""
     campaign = campaign_of(path)
     basis_of(campaign)
     return campaign
 
 
-def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
+def _observe(reading: Reading, seeds: Collection[int] | None) -> Observation:
     """Return the observation. seeds: count only these."""
-    campaign: Campaign | None = look.work
+    campaign: Campaign | None = reading.work
     basis, chosen = basis_of(campaign), _chosen(campaign, seeds)
-    there = seeds_of(look.present.names)
-    done = {pair: _of_interest(campaign, chosen, pair, found) for pair, found in there.items()}
+    there = seeds_of(reading.present.names)
+    done = {pair: _counted(campaign, chosen, pair, found) for pair, found in there.items()}
 
     def counts(key: Key) -> bool:
         return (chosen is None or key.seed in chosen) and (campaign is None or key in campaign)
 
-    failures = {key: failed for key, failed in look.failures.items() if counts(key)}
-    running = {key for key in look.in_hand if counts(key)}
+    failures = {key: failed for key, failed in reading.failures.items() if counts(key)}
+    running = {key for key in reading.running_keys if counts(key)}
     farms, types = _names(campaign, done)
     expected = None if campaign is None or chosen is None else len(chosen)  # of each farm and turbine type
     n_there = sum(len(found) if seeds is None else sum(seed in seeds for seed in found) for found in there.values())
     n_done = sum(map(len, done.values()))
     n_expected = None if expected is None else expected * len(farms) * len(types)
-    counted = CellCounts(done, failures, running, basis, look.present.figures)
+    n_failed = Counter(key[:2] for key, failed in failures.items() if failed.final)
+    n_running = Counter(key[:2] for key in running)
     seen = Snapshot(
-        **vars(progress_of(look, n_expected, n_done, n_there - n_done, failures, len(running))),
+        **vars(progress_of(reading, n_expected, n_done, n_there - n_done, failures, len(running))),
         farms=farms,
         types=types,
         seeds=expected,
-        cells=tuple(counted.cell((farm, kind), expected) for farm in farms for kind in types),
+        cells=tuple(
+            cell_of(pair, expected, done.get(pair, {}), n_failed[pair], n_running[pair], basis, reading.present.figures)
+            for pair in itertools.product(farms, types)
+        ),
         optimiser=basis.optimiser,
         by_capacity_factor=basis.by_capacity_factor,
         remarks=basis.remarks,
     )
-    return Observation(seen, campaign, look.present, there)
+    return Observation(seen, campaign, reading.present, there)
 
 
 LAYOUTS = Kind(
     parse=Key.parse,
     pattern=r"farm(?!0\d)\d{1,9}_t(?!0\d)\d{1,9}_s(?!0\d)\d{1,10}",
     figure="aep",
-    work_of=_known_campaign,
-    show=_observed,
+    work_of=_checked_campaign,
+    show=_observe,
 )
+key_of = LAYOUTS.key_of
 
 
-def _of_interest(
+def _counted(
     campaign: Campaign | None, chosen: Collection[int] | None, pair: Pair, there: Mapping[int, str]
 ) -> Mapping[int, str]:
     """Return the seeds to count."""
@@ -133,13 +149,8 @@ def _chosen(campaign: Campaign | None, seeds: Collection[int] | None) -> Collect
         return known
     chosen = frozenset(seed for seed in seeds if seed in known)
     if not chosen:
-        listed = ", ".join(map(str, seeds))
-        raise InputError(f"seed {listed}: not in the campaign {campaign.name}, whose seeds are {_shown(campaign)}")
+        is_range = isinstance(known, range) and known.step == 1
+        known_words = f"{min(known)} to {max(known)}" if is_range else listed(campaign.seeds, 10)
+        asked = ", ".join(map(str, seeds))
+        raise InputError(f"seed {asked}: not in the campaign {campaign.name}, whose seeds are {known_words}")
     return chosen
-
-
-def _shown(campaign: Campaign) -> str:
-    seeds = campaign.seeds
-    if isinstance(seeds, range) and seeds.step == 1:
-        return f"{seeds.start} to {seeds.stop - 1}"
-    return ", ".join(map(str, seeds[:10])) + (", ..." if len(seeds) > 10 else "")

@@ -1,9 +1,13 @@
 """All tasks as columns, to filter and sort a hundred thousand in milliseconds."""
 
+import bisect
 import itertools
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from functools import lru_cache
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +16,9 @@ from leeward.campaign import Campaign
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
-from leeward.store import Key
-from leeward.watch.layouts.cells import basis_of, key_of
-from leeward.watch.layouts.figures import FIGURES, Figures
-from leeward.watch.layouts.snapshot import Observation
+from leeward.store import Key, whole_lines
+from leeward.watch.layouts.cells import basis_of
+from leeward.watch.layouts.snapshot import Observation, key_of
 
 State = Literal["done", "failed", "again", "running", "missing"]
 STATES: tuple[State, ...] = get_args(State)
@@ -24,9 +27,21 @@ Order = Literal[
 ]
 ORDERS: tuple[Order, ...] = get_args(Order)  # fields of `TaskSeen`
 
+FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
+UNKNOWN = (math.nan,) * len(FIGURES)
+BLOCK = 1 << 20  # bytes of index lines that are parsed at a time
+
+# a single turbine has no spacing; older indexes have Infinity there
+_NUMBER = rb"(?:(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|null|NaN|-?Infinity)"
+_LINE = re.compile(  # lines of another form are parsed one by one
+    rb'^\{"key":"(farm\d{1,9}_t\d{1,9}_s\d{1,10})","aep":[^,"\n]*,"n_turbines":(\d{1,9}),"diameter":[^,"\n]*,'
+    rb'"status":"[\w-]*","origin":"[\w-]*","fingerprint":"\w*"'
+    rb'(?:,"wake_loss":%s)?(?:,"min_spacing_m":%s)?(?:,"seconds":%s)?(?:,"[^\n]*)?\}$' % (_NUMBER, _NUMBER, _NUMBER),
+    re.MULTILINE,
+)
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Choice = TypeVar("Choice", bound=str)
 
 
 @dataclass(frozen=True)
@@ -61,28 +76,34 @@ class TaskFilter:
 
 
 class TaskTable:
-    """All tasks of one observation: the expected ones and other existing results."""
+    """All tasks of one observation: the expected ones and other existing results.
 
-    def __init__(self, seen: Observation, figures: Figures | None = None) -> None:
-        done, aeps = _done(seen)
-        self._codes = _Codes(np.concatenate([_expected(seen), done], axis=1))
-        self.keys = self._codes.keys
-        self.state = np.full(len(self.keys[0]), STATES.index("missing"), dtype=np.int8)
-        self.aep = np.full(len(self), np.nan)
-        rows = self._codes.rows(done)
-        self.state[rows], self.aep[rows] = STATES.index("done"), aeps
-        failures = seen.snapshot.failures
-        self._mark((failed.key for failed in failures if failed.final), "failed")
-        self._mark((failed.key for failed in failures if not failed.final), "again")
-        self._mark((worker.task or "" for worker in seen.snapshot.workers), "running")
-        known = np.full((len(FIGURES), len(self)), np.nan)
-        for lines in figures.parts() if figures is not None else ():
-            rows = self._codes.rows(lines.keys)
-            known[:, rows[rows >= 0]] = lines.figures[:, rows >= 0]
-        self.installed_mw = self._installed(seen.campaign, known[FIGURES.index("n_turbines")])
+    keys: farm, turbine type and seed, sorted, shape (3, tasks).
+    """
+
+    def __init__(self, seen: Observation) -> None:
+        expected, (done, known) = _expected(seen), _done(seen)
+        keys = np.concatenate([expected, done], axis=1)
+        codes = np.zeros(keys.shape[1], dtype=np.int64)  # whole numbers in the order of the keys
+        for column in keys:
+            values, places = np.unique(column, return_inverse=True)
+            codes = codes * len(values) + places
+        _, first, rows = np.unique(codes, return_index=True, return_inverse=True)
+        self.keys = keys[:, first]
+        done_rows = rows[expected.shape[1] :]
+        self.state = np.full(len(first), STATES.index("missing"), dtype=np.int8)
+        self.state[done_rows] = STATES.index("done")
+        figures = np.full((1 + len(FIGURES), len(first)), np.nan)
+        figures[:, done_rows] = known
+        for failed in seen.snapshot.failures:
+            self._mark(failed.key, "failed" if failed.final else "again")
+        for worker in seen.snapshot.workers:
+            self._mark(worker.task or "", "running")
+        self._columns: dict[str, Floats] = dict(zip(("aep", *FIGURES), figures, strict=True))
+        self.aep = self._columns["aep"]
+        self.installed_mw = self._installed(seen.campaign, self._columns["n_turbines"])
         self.capacity_factor: Floats = self.aep / (GWH_PER_MW * self.installed_mw)
-        own = {"aep": self.aep, "installed_mw": self.installed_mw, "capacity_factor": self.capacity_factor}
-        self._columns: dict[str, Floats] = own | dict(zip(FIGURES, known, strict=True))
+        self._columns |= {"installed_mw": self.installed_mw, "capacity_factor": self.capacity_factor}
 
     def _installed(self, campaign: Campaign | None, turbines: Floats) -> Floats:
         """Return the installed power of every task with a known AEP, MW. turbines: number, shape (tasks,)."""
@@ -98,12 +119,19 @@ class TaskTable:
         installed = np.where(np.isnan(turbines), planned, turbines * rated_power)
         return np.where(np.isnan(self.aep), np.nan, installed)
 
-    def _mark(self, names: Iterable[str], state: State) -> None:
-        """Set the state of tasks, except those that are done: a worker may still list one."""
-        keys = [key for name in names if (key := key_of(name)) is not None]
-        rows = self._codes.rows(np.array(keys, dtype=np.int64).reshape(-1, 3).T)
-        rows = rows[rows >= 0]
-        self.state[rows[self.state[rows] != STATES.index("done")]] = STATES.index(state)
+    def _mark(self, name: str, state: State) -> None:
+        """Set the state of a task unless it is done: a worker may still list it."""
+        key = key_of(name)
+        row = None if key is None else self._row_of(key)
+        if row is not None and self.state[row] != STATES.index("done"):
+            self.state[row] = STATES.index(state)
+
+    def _key(self, row: int) -> Key:
+        return Key(*self.keys[:, row].tolist())
+
+    def _row_of(self, key: Key) -> int | None:
+        row = bisect.bisect_left(range(len(self)), key, key=self._key)
+        return row if row < len(self) and self._key(row) == key else None
 
     def __len__(self) -> int:
         return len(self.state)
@@ -146,37 +174,8 @@ class TaskTable:
 
     def find(self, key: Key) -> TaskSeen | None:
         """Return the task of this key; None if it is neither expected nor stored."""
-        row = int(self._codes.rows(np.array([key], dtype=np.int64).T)[0])
-        return None if row < 0 else self.row(row)
-
-
-class _Codes:
-    """Keys encoded as whole numbers with the same order. keys: unique, sorted, shape (3, tasks)."""
-
-    def __init__(self, keys: Integers) -> None:
-        self._known = [np.unique(column) for column in keys]
-        self._codes = np.unique(self._code(keys)[0])
-        rest, seed = np.divmod(self._codes, max(len(self._known[2]), 1))
-        farm, kind = np.divmod(rest, max(len(self._known[1]), 1))
-        self.keys = self._known[0][farm], self._known[1][kind], self._known[2][seed]
-
-    def rows(self, keys: Integers) -> Integers:
-        """Return the row numbers of these keys, shape (3, any); -1 for unknown keys."""
-        if not len(self._codes):
-            return np.full(keys.shape[1], -1)
-        codes, is_known = self._code(keys)
-        rows: Integers = np.searchsorted(self._codes, codes)
-        rows[rows == len(self._codes)] = 0
-        return np.where(is_known & (self._codes[rows] == codes), rows, -1)
-
-    def _code(self, keys: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
-        code = np.zeros(keys.shape[1], dtype=np.int64)
-        is_known = np.ones(keys.shape[1], dtype=bool)
-        for known, column in zip(self._known, keys, strict=True):
-            place = np.minimum(np.searchsorted(known, column), max(len(known) - 1, 0))
-            is_known &= known[place] == column if len(known) else False
-            code = code * len(known) + place
-        return code, is_known
+        row = self._row_of(key)
+        return None if row is None else self.row(row)
 
 
 def task_filter(texts: Mapping[str, str]) -> TaskFilter:
@@ -184,18 +183,18 @@ def task_filter(texts: Mapping[str, str]) -> TaskFilter:
     sort = texts.get("sort", "") or "key"
     state = _one_of(texts.get("state", ""), STATES, "state") if texts.get("state") else None
     order = _one_of(sort.removeprefix("-"), ORDERS, "sort")  # leading -: backwards
-    farm, kind, seed = (_whole(texts, name) for name in ("farm", "type", "seed"))
+    farm, kind, seed = (whole_number(texts, name) for name in ("farm", "type", "seed"))
     return TaskFilter(farm, kind, seed, state, order, sort.startswith("-"))
 
 
-def _one_of(text: str, known: tuple[Choice, ...], name: str) -> Choice:
-    for choice in known:
-        if choice == text:
-            return choice
-    raise InputError(f"{name} is {text!r:.40}; expected one of {', '.join(map(str, known))}")
+def _one_of(text: str, known: tuple[str, ...], name: str) -> Any:
+    if text not in known:
+        raise InputError(f"{name} is {text!r:.40}; expected one of {', '.join(known)}")
+    return text
 
 
-def _whole(texts: Mapping[str, str], name: str) -> int | None:
+def whole_number(texts: Mapping[str, str], name: str) -> int | None:
+    """Return a query parameter as a number, None if it is absent; raise InputError if it is not a whole number."""
     text = texts.get(name, "").strip()
     if not text:
         return None
@@ -214,10 +213,41 @@ def _expected(seen: Observation) -> Integers:
 
 
 def _done(seen: Observation) -> tuple[Integers, Floats]:
-    """Return the keys of all existing results, shape (3, results), and their AEPs in GWh, NaN if unknown."""
+    """Return the keys of all existing results, shape (3, results), and their AEP (GWh) and FIGURES, NaN if unknown."""
     pairs = np.array(list(seen.seeds), dtype=np.int64).reshape(-1, 2)
     farms, types = np.repeat(pairs, [len(names) for names in seen.seeds.values()], axis=0).T
     seeds = np.fromiter(itertools.chain.from_iterable(seen.seeds.values()), dtype=np.int64)
-    names = itertools.chain.from_iterable(names.values() for names in seen.seeds.values())
-    aeps = np.fromiter((seen.present.figures.get(name, np.nan) for name in names), dtype=np.float64)
-    return np.stack([farms, types, seeds]), np.where(np.isfinite(aeps), aeps, np.nan)
+    names = [name for of_pair in seen.seeds.values() for name in of_pair.values()]
+    others = figures_in(seen.present.contents)
+    aeps = [seen.present.figures.get(name, np.nan) for name in names]
+    rest = np.array([others.get(name, UNKNOWN) for name in names], dtype=np.float64).reshape(-1, len(FIGURES))
+    figures = np.vstack([aeps, rest.T])
+    return np.stack([farms, types, seeds]), np.where(np.isfinite(figures), figures, np.nan)
+
+
+def figures_in(contents: Iterable[bytes]) -> dict[str, tuple[float, ...]]:
+    """Return FIGURES by the text of the key; NaN if unknown. contents: index lines, the newest file first."""
+    found: dict[str, tuple[float, ...]] = {}
+    for content in reversed(list(contents)):
+        start = 0
+        while start < len(content):
+            end = content.find(b"\n", min(start + BLOCK, len(content) - 1)) + 1 or len(content)
+            found |= _figures(content[start:end])
+            start = end
+    return found
+
+
+@lru_cache(maxsize=64)  # an index grows at its end: its first blocks stay the same
+def _figures(lines: bytes) -> dict[str, tuple[float, ...]]:
+    found = _LINE.findall(lines)
+    if len(found) == lines.count(b"\n"):
+        return {name.decode(): tuple([float(text or "nan") for text in texts]) for name, *texts in found}
+    return {str(line["key"]): tuple(_number(line.get(name)) for name in FIGURES) for line in whole_lines(lines)}
+
+
+def _number(value: object) -> float:
+    """Return a value as float; NaN if it is not a number or too large."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        return math.nan

@@ -14,29 +14,33 @@ import os
 import pickle
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import llvmlite.binding
 import numba
-from numba.core import serialize
-from numba.core.compiler import CompileResult
+from numba.core import serialize, types
+from numba.core.caching import NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.registry import CPUDispatcher
 
 from leeward.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
-from leeward.wind.kernels.pieces import Piece
 
 WAIT_FOR_OTHERS_S = 300.0  # for another process that compiles the same kernel; then compile it here
 
 # allow fused multiply-add and ignore the sign of zero, but keep the order of additions
 FAST_MATH = {"contract", "nsz"}
 
+ENVIRONMENT = "_ZN08NumbaEnv"  # prefix of the names of numba's pointers to the constants of a function
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def formula(function: F) -> F:
-    """Mark a scalar function or a part of a loop: it is inlined into the loops that use it, and stays callable."""
+    """Mark a scalar function or a part of a loop, to be inlined into compiled loops. Python can still call it."""
     return _piece(function, forceinline=True, _nrt=False)
 
 
@@ -46,7 +50,7 @@ def allocating(function: F) -> F:
 
 
 def allocating_inline(function: F) -> F:
-    """Mark a function that allocates arrays, inlined so that the loops know the constant shapes of its arrays."""
+    """Mark a function that allocates arrays, inlined so that the compiler sees the constant shapes of its arrays."""
     return _piece(function, forceinline=True)
 
 
@@ -57,15 +61,62 @@ def _piece(function: F, **options: bool) -> F:
     return piece  # type: ignore[no-any-return]
 
 
+class Piece(CPUDispatcher):
+    """A function that is compiled only as part of the kernels that use it. From Python it runs as plain Python.
+
+    By default, numba makes machine code and a Python wrapper for every function that a kernel calls. For the sixty or
+    so small functions of the wake engine, that is a third of the compile time. It also compiles one version of a
+    function for each constant that is passed to it, and for each first guess of a variable that starts as a constant.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        without = {"nopython": True, "boundscheck": None, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(function, {}, {**options, **without}, _PieceCompiler)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile the piece for the types of its arguments, also for constants."""
+        plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
+        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+class _PieceCompiler(Compiler):
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state.library = _PieceLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class _PieceLibrary(JITCodeLibrary):
+    """Optimised LLVM code for other libraries to link."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def _finalize_final_module(self) -> None:
+        """Load only the module's pointers to constants into memory; kernels share these."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        names = [v.name for v in self._final_module.global_variables if v.name.startswith(ENVIRONMENT)]
+        pointers = llvmlite.binding.parse_assembly("\n".join(f'@"{name}" = common global ptr null' for name in names))
+        self._codegen._add_module(pointers)
+        self._codegen._engine.finalize_object()
+        self._finalized = True
+
+
 def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any:
     """Return a loop for use from Python: it runs without the interpreter lock and is cached on disk under `label`.
 
-    source: the file with its formulas; None for interactive input, which is not cached.
+    source: the file with its formulas; None for functions defined interactively, which are not cached.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     folder = kernel_folder(source) if source is not None else None
-    cache = NoCache() if folder is None else KernelCache(folder, f"{label}-{function.__name__}")
+    cache = KernelCache(folder, f"{label}-{function.__name__}")
     # numba distinguishes functions of one name and signature by a counter per process. It confuses functions that
     # different processes compiled, unless their names differ.
     function.__qualname__ += f" of {label} in {folder.name if folder else 'memory'}"
@@ -78,7 +129,7 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
         try:
             return dispatcher(*arguments)
         except BaseException:
-            cache.give_up()
+            cache.release()
             raise
 
     return call
@@ -105,75 +156,50 @@ def kernel_folder(source: Path) -> Path | None:
     return private_folder(base / f"kernels-{digest.hexdigest()[:24]}")
 
 
-class NoCache:
-    """An empty cache with the interface of `numba.core.caching._Cache`. It reports when compilation starts and ends."""
+class KernelCache(NullCache):
+    """The disk cache of one kernel; an empty one without a folder. It reports when compilation starts and ends."""
 
-    cache_path = ""
-    _is_compiling = False
+    def __init__(self, folder: Path | None, label: str) -> None:
+        self._folder = folder
+        self._label = label
+        self._locks: dict[Path, int] = {}
+        self._is_compiling = False
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return None, so that the dispatcher compiles and then saves."""
-        self._note(True)
+        """Return the stored kernel. If there is none, take its lock and return None: numba then compiles and saves."""
+        if self._folder is None:
+            self._report(True)
+            return None
+        target_context.refresh()  # cached code needs numba's runtime, which is set up on first use
+        path = self._path(self._folder, signature)
+        result = self._read(path, target_context)
+        if result is None:
+            self._report(True)
+            self._lock(path)
+            result = self._read(path, target_context)  # another process may have compiled it meanwhile
+            if result is not None:
+                self.release()
+        return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Save nothing."""
-        self._note(False)
+        """Store a compiled kernel and release its lock."""
+        if self._folder is not None:
+            store(self._path(self._folder, signature), serialize.dumps(result._reduce()))
+        self.release()
 
-    def give_up(self) -> None:
-        """Report the end of a compilation that failed."""
-        self._note(False)
+    def release(self) -> None:
+        """Release the locks, so that other processes can compile, and report the end of the compilation."""
+        while self._locks:
+            os.close(self._locks.popitem()[1])
+        self._report(False)
 
-    def enable(self) -> None:
-        """Do nothing: always on."""
-
-    def disable(self) -> None:
-        """Do nothing: always on."""
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
-
-    def _note(self, starts: bool) -> None:
+    def _report(self, starts: bool) -> None:
         if starts != self._is_compiling:
             self._is_compiling = starts
             notify(starts)
 
-
-class KernelCache(NoCache):
-    """The disk cache of one kernel."""
-
-    def __init__(self, folder: Path, label: str) -> None:
-        self.cache_path = str(folder)
-        self._folder = folder
-        self._label = label
-        self._locks: dict[Path, int] = {}
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        target_context.refresh()  # cached code needs numba's runtime, which is set up on first use
-        path = self._path(signature)
-        result = self._read(path, target_context)
-        if result is None:
-            self._note(True)
-            self._lock(path)
-            result = self._read(path, target_context)  # another process may have compiled it meanwhile
-            if result is not None:
-                self._unlock(path)
-                self._note(False)
-        return result
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        path = self._path(signature)
-        store(path, serialize.dumps(result._reduce()))
-        self._unlock(path)
-        self._note(False)
-
-    def give_up(self) -> None:
-        """Release the locks, so that other processes can compile."""
-        for path in list(self._locks):
-            self._unlock(path)
-        self._note(False)
-
-    def _path(self, signature: Any) -> Path:
-        return self._folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
+    def _path(self, folder: Path, signature: Any) -> Path:
+        return folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
 
     def _read(self, path: Path, target_context: Any) -> Any:
         stored = fetch(path)
@@ -200,11 +226,6 @@ class KernelCache(NoCache):
             else:
                 os.close(handle)
 
-    def _unlock(self, path: Path) -> None:
-        handle = self._locks.pop(path, None)
-        if handle is not None:
-            os.close(handle)
-
 
 def source_file(thing: type) -> Path | None:
     """Return the source file of a class; None if it was defined interactively."""
@@ -213,13 +234,6 @@ def source_file(thing: type) -> Path | None:
     except (TypeError, OSError):
         return None
     return path if path.is_file() else None
-
-
-def _until(seconds: float) -> Iterator[None]:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        yield
-        time.sleep(0.05)
 
 
 def _flock(handle: int) -> bool:
@@ -231,13 +245,15 @@ def _flock(handle: int) -> bool:
         import fcntl
     except ImportError:  # Windows
         return False
+    end = time.monotonic() + WAIT_FOR_OTHERS_S
     try:
-        for _ in _until(WAIT_FOR_OTHERS_S):
+        while time.monotonic() < end:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
             if not waits():
                 raise CompiledElsewhereError
+            time.sleep(0.05)
     except OSError:  # Lustre without -o flock, some FUSE and NFS mounts: ENOLCK, ENOSYS, EOPNOTSUPP, EBADF
         return False
     return False

@@ -1,4 +1,4 @@
-"""Arguments and intermediate data of the kernels: tuples of arrays. Importing this does not import numba."""
+"""Arguments and intermediate data of the kernels: tuples of arrays. Importing this module does not import numba."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,9 +14,7 @@ Integers = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.uint32]  # unsigned: indexing then needs no check for negative values
 
 CURVE_BINS = 4096
-ELEMENTS = (
-    512  # most directions x speeds in a batch: enough for long vector loops, few enough for the first-level cache
-)
+ELEMENTS = 512  # largest number of directions x speeds in a batch: long vector loops that fit the first-level cache
 REACH_BINS = 512
 
 

@@ -1,4 +1,4 @@
-"""The interface of a wake model: scalar functions of named tuples. Importing this does not import numba."""
+"""The interface of a wake model: scalar functions of named tuples. Importing this module does not import numba."""
 
 import typing
 from collections.abc import Callable
@@ -52,7 +52,7 @@ class Formulas:
     contribution(wake, p, table) -> float
     reach(at, p) -> the crosswind distance (m) beyond which the contribution is zero or NEGLIGIBLE; at: a Range
 
-    The derivatives. A custom model may leave them out: leeward then uses finite differences.
+    The derivatives. They are optional in a custom model: leeward then uses finite differences.
 
     source_slopes(the arguments of source) -> two Sources: the derivatives with respect to thrust and to speed_ratio
     wake_slopes(rotor, source, by_speed, p) -> WakeSlopes, the inputs of `contribution_slopes`
@@ -67,11 +67,6 @@ class Formulas:
     source_slopes: Callable[..., Any] | None = None
     wake_slopes: Callable[..., Any] | None = None
     contribution_slopes: Callable[..., ContributionSlopes] | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the model has all derivatives."""
-        return None not in (self.source_slopes, self.wake_slopes, self.contribution_slopes)
 
 
 def result_type(formula: Callable[..., Any] | None) -> Any:

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import formula
-from leeward.wind.kernels.curves import power_and_thrust_slopes
 from leeward.wind.kernels.data import ELEMENTS, Slopes
 from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
-from leeward.wind.kernels.numerics import effective_speed_slope
-from leeward.wind.kernels.pairs import find_pairs
+from leeward.wind.kernels.numerics import effective_speed_slope, power_and_thrust_slopes
+from leeward.wind.kernels.pairs import arrange, find_pairs
 from leeward.wind.kernels.rows import tuple_rows
 from leeward.wind.kernels.sweep import (
     SOURCE,
@@ -27,7 +25,7 @@ def make_gradient(formulas: Formulas, sweep: Sweep):
     source_count = sweep.source_rows.size
     new_scratch = make_new_scratch(2 * source_count, wake_rows.size)
     add_wakes_and_slopes = make_add_wakes_and_slopes(formulas, sweep, wake_rows)
-    settle, settle_slopes = sweep.settle, make_settle_slopes(formulas, sweep.source_rows)
+    compute_rank, compute_slopes = sweep.compute_rank, make_compute_slopes(formulas, sweep.source_rows)
 
     def gradient(places, wind, begin, end, kinds, model, counted, mean_power, by_x, by_y):
         """Add the weighted power (MW) of each turbine in the directions begin .. end to `mean_power` (turbines,).
@@ -47,10 +45,10 @@ def make_gradient(formulas: Formulas, sweep: Sweep):
         for rank in range(turbines):
             first, last = pairs.first[rank], pairs.first[rank + 1]
             add_wakes_and_slopes(pairs, first, last, lanes, state, rank, model, scratch, slopes)
-            settle(batch, kinds, model, rank, state, scratch.diameters)
-            settle_slopes(batch, kinds, model, rank, state, scratch.diameters, slopes)
+            compute_rank(batch, kinds, model, rank, state, scratch.diameters)
+            compute_slopes(batch, kinds, model, rank, state, scratch.diameters, slopes)
         add_power(batch, state, mean_power)
-        trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
+        propagate_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
 
     return gradient
 
@@ -62,7 +60,7 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
 
     @formula
     def add_wakes_and_slopes(pairs, begin, end, lanes, state, rank, model, scratch, slopes):
-        """Do `add_wakes` for the turbines of this rank, and fill `slopes` for these pairs."""
+        """Add contributions, as `add_wakes` does, to the turbines of this rank, and fill `slopes` for these pairs."""
         p = model.parameters
         gathered, wakes = scratch.gathered, scratch.wakes
         step = ELEMENTS if lanes == 1 else 1
@@ -94,17 +92,17 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
 
 @formula
 def along_axis(crosswind, distance):
-    """Return the derivative of the distance from an axis by the crosswind distance; 0 on the axis."""
+    """Return the derivative of the distance from an axis with respect to the crosswind distance; 0 on the axis."""
     return crosswind / distance if distance > 0.0 else 0.0
 
 
-def make_settle_slopes(formulas, source_rows):
+def make_compute_slopes(formulas, source_rows):
     source_slopes, source_count = formulas.source_slopes, source_rows.size
-    write_source, weighted_sum = source_rows.write_turbine, source_rows.weighted_sum
+    write_source, weighted_sum = source_rows.write, source_rows.weighted_sum
 
     @formula
-    def settle_slopes(batch, kinds, model, rank, state, diameters, slopes):
-        """Fill in the derivatives of the results of `settle` with respect to the effective speed."""
+    def compute_slopes(batch, kinds, model, rank, state, diameters, slopes):
+        """Fill in the derivatives of the results of `compute_rank` with respect to the effective speed."""
         lanes = lanes_of(batch)
         for g in range(len(batch.cosine)):
             kind = batch.kind[g, rank]
@@ -112,6 +110,7 @@ def make_settle_slopes(formulas, source_rows):
                 slopes.power[rank, k], slopes.thrust[rank, k] = power_and_thrust_slopes(
                     state.speeds[rank, k], kind, kinds.curves
                 )
+        sources = state.sources[rank]
         for k in range(len(batch.speed)):
             by_thrust, by_ratio = source_slopes(
                 state.thrust[rank, k],
@@ -121,17 +120,17 @@ def make_settle_slopes(formulas, source_rows):
                 model.parameters,
             )
             by_speed = weighted_sum(by_thrust, slopes.thrust[rank, k], by_ratio, 1.0 / batch.speed[k])
-            write_source(state.sources, rank, source_count, k, by_speed)
+            write_source(sources, source_count, k, by_speed)
 
-    return settle_slopes
+    return compute_slopes
 
 
 @formula
-def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
-    """Add the derivatives of the power by position, working upstream from the most downstream turbines.
+def propagate_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
+    """Add the derivatives of the power with respect to positions (reverse mode).
 
-    All turbines in the wake of a turbine pass their share on before its turn comes. The shares overwrite the power,
-    which is no longer needed.
+    The loop goes upstream, so that all turbines in the wake of a turbine have added to its share before it is used. The
+    shares overwrite the power, which is no longer needed.
     """
     directions, turbines = batch.downwind.shape
     lanes = lanes_of(batch)

@@ -1,14 +1,83 @@
-"""Pairs of turbines, one in the wake of the other."""
+"""Turbines in the coordinates of each wind direction, and pairs of turbines, one in the wake of the other."""
 
 import math
 
 import numpy as np
 
 from leeward.wind.kernels.compile import allocating, formula
-from leeward.wind.kernels.data import REACH_BINS, Lateral, Pairs
+from leeward.wind.kernels.data import REACH_BINS, Batch, Lateral, Pairs, Place
 from leeward.wind.kernels.formulas import Range
 
-SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
+SAME_PLACE = 1e-10  # m: a point at most this far upstream of a turbine counts as in its plane, as in PyWake
+
+
+@formula
+def sort_along(values, order):
+    """Sort `order`, indices into `values`, by value and then by index.
+
+    Insertion sort is fast here: `order` starts sorted for a neighbouring wind direction, so few turbines move.
+    """
+    for i in range(1, len(order)):
+        index = order[i]
+        value = values[index]
+        place = i
+        while place > 0:
+            before = order[place - 1]
+            if values[before] < value or (values[before] == value and before < index):
+                break
+            order[place] = before
+            place -= 1
+        order[place] = index
+
+
+@formula
+def rotate(places, wind, g, along, across):
+    """Fill in the downwind and crosswind coordinates (m) of all places in direction `g`."""
+    cosine, sine = wind.cosine[g], wind.sine[g]
+    for i in range(len(places.x)):
+        along[i] = -cosine * places.x[i] - sine * places.y[i]
+        across[i] = sine * places.x[i] - cosine * places.y[i]
+
+
+@allocating
+def arrange(places, wind, begin, end):
+    """Return the turbines in the directions begin .. end, sorted downwind, with the wind conditions."""
+    directions = end - begin
+    turbines = len(places.x)
+    lanes = wind.speed.shape[1]
+    shape = (directions, turbines)
+    downwind, crosswind = np.empty(shape), np.empty(shape)
+    turbine, kind = np.empty(shape, dtype=np.uint32), np.empty(shape, dtype=np.uint32)
+    lateral = np.empty(shape, dtype=np.uint32)
+    along, across = np.empty(turbines), np.empty(turbines)
+    by_along = np.arange(turbines).astype(np.uint32)
+    by_across = np.arange(turbines).astype(np.uint32)
+    rank_of = np.empty(turbines, dtype=np.uint32)
+    for g in range(directions):
+        rotate(places, wind, begin + g, along, across)
+        sort_along(along, by_along)
+        sort_along(across, by_across)
+        for rank in range(turbines):
+            i = by_along[rank]
+            rank_of[i] = rank
+            downwind[g, rank] = along[i]
+            crosswind[g, rank] = across[i]
+            turbine[g, rank] = i
+            kind[g, rank] = places.kind[i]
+        for place in range(turbines):
+            lateral[g, place] = rank_of[by_across[place]]
+    return Batch(
+        downwind,
+        crosswind,
+        turbine,
+        kind,
+        lateral,
+        wind.speed[begin:end].reshape(directions * lanes),
+        wind.weight[begin:end].reshape(directions * lanes),
+        wind.turbulence_intensity[begin:end].reshape(directions * lanes),
+        wind.cosine[begin:end],
+        wind.sine[begin:end],
+    )
 
 
 @formula
@@ -44,8 +113,8 @@ def order_laterally(batch, widest, lateral):
 
 
 @formula
-def mark_pairs(batch, model, lateral, pairs):
-    """Fill in the wakes that count, and their distances downwind and crosswind."""
+def select_pairs(batch, model, lateral, pairs):
+    """Fill in the wakes that count, with their downwind and crosswind distances."""
     directions, turbines = batch.downwind.shape
     count = 0
     for rank in range(turbines):
@@ -62,7 +131,7 @@ def mark_pairs(batch, model, lateral, pairs):
                 pairs.source[count] = upstream
                 pairs.downwind[count] = downwind
                 pairs.crosswind[count] = crosswind
-                # no branch: the next pair overwrites one that does not count
+                # no branch: the next pair overwrites this one if it does not count
                 count += (upstream < rank) & (crosswind * crosswind < reach)
             for e in range(begin, count):
                 pairs.direction[e] = g
@@ -85,7 +154,7 @@ def measure_pairs(batch, kinds, pairs):
 
 
 @allocating
-def room_for_pairs(turbines, room):
+def new_pairs(turbines, room):
     return Pairs(
         np.zeros(turbines + 1, dtype=np.int64),
         np.zeros(room, dtype=np.uint32),
@@ -110,35 +179,42 @@ def find_pairs(batch, kinds, model):
         np.empty((directions, turbines), dtype=np.uint32),
     )
     room = order_laterally(batch, model.widest, lateral)
-    pairs = room_for_pairs(turbines, room + 1)  # `mark_pairs` writes a pair before it knows whether it counts
-    mark_pairs(batch, model, lateral, pairs)
+    pairs = new_pairs(turbines, room + 1)  # `select_pairs` writes a pair before it tests whether it counts
+    select_pairs(batch, model, lateral, pairs)
     measure_pairs(batch, kinds, pairs)
     return pairs
 
 
 @formula
-def note_pair(downwind, crosswind, source_kind, kind, source, rotor, kinds, model, found, count):
-    """Store a wake at position `count` if it reaches this far; return the new number of wakes.
+def place_of(batch, g, rank):
+    """Return the place of a turbine."""
+    return Place(batch.downwind[g, rank], batch.crosswind[g, rank], batch.kind[g, rank], 1.0)
 
-    rotor: 1.0 to average over the rotor of the turbine there, 0.0 for the wind speed at its hub.
+
+@formula
+def store_wake(turbine, place, source, kinds, model, found, count):
+    """Store the wake of a turbine at position `count` if it reaches a place; return the new number of wakes.
+
+    turbine, place: a `Place` each. source: the index to store.
     """
+    downwind, crosswind = place.downwind - turbine.downwind, place.crosswind - turbine.crosswind
     if abs(crosswind) >= model.widest:
         return count
-    if crosswind * crosswind >= model.reaches[source_kind, kind, reach_bin(downwind, model.longest)]:
+    if crosswind * crosswind >= model.reaches[turbine.kind, place.kind, reach_bin(downwind, model.longest)]:
         return count
-    above = kinds.hub_height[kind] - kinds.hub_height[source_kind]
-    mirrored = kinds.hub_height[kind] + kinds.hub_height[source_kind]
+    above = kinds.hub_height[place.kind] - kinds.hub_height[turbine.kind]
+    mirrored = kinds.hub_height[place.kind] + kinds.hub_height[turbine.kind]
     found.source[count] = source
     found.downwind[count] = downwind
     found.crosswind[count] = crosswind
     found.distance[count] = math.sqrt(crosswind * crosswind + above * above)
     found.mirror_distance[count] = math.sqrt(crosswind * crosswind + mirrored * mirrored)
-    found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
+    found.radius[count] = place.rotor * 0.5 * kinds.diameter[place.kind]
     return count + 1
 
 
 @formula
-def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
+def store_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
     """Store the wakes of the first `ranks` turbines of direction `g` that reach a place; return their number.
 
     place: a `Place`. by_turbine: True stores the source as the turbine's index, False as its rank.
@@ -146,18 +222,7 @@ def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
     count = 0
     for rank in range(ranks):
         source = batch.turbine[g, rank] if by_turbine else np.uint32(rank)
-        count = note_pair(
-            place.downwind - batch.downwind[g, rank],
-            place.crosswind - batch.crosswind[g, rank],
-            batch.kind[g, rank],
-            place.kind,
-            source,
-            place.rotor,
-            kinds,
-            model,
-            found,
-            count,
-        )
+        count = store_wake(place_of(batch, g, rank), place, source, kinds, model, found, count)
     return count
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from leeward.wind.kernels.compile import formula
 
-# Every field is written out: a loop over the fields of a tuple prevents the vectorisation of the loop round it, and a
+# Every field is written out: a loop over the fields of a tuple prevents the vectorisation of the loop around it, and a
 # compiled function cannot make a tuple of a variable number of fields.
 TEXT = """
 def read(rows, first, column):
@@ -13,12 +13,6 @@ def read(rows, first, column):
 
 def write(rows, first, column, values):
     {write}
-
-def read_turbine(rows, turbine, first, column):
-    return kind({read_turbine})
-
-def write_turbine(rows, turbine, first, column, values):
-    {write_turbine}
 
 def weighted_sum(one, weight, other, other_weight):
     return kind({weighted_sum})
@@ -35,7 +29,6 @@ class TupleRows(NamedTuple):
     """Functions for the named tuples of one class in arrays. `first`: the row of the first field.
 
     read(rows, first, column) and write(rows, first, column, values): in an array of shape (rows, columns)
-    read_turbine, write_turbine: in an array of shape (turbines, rows, columns), with the turbine before `first`
     weighted_sum(one, weight, other, other_weight): of two tuples, field by field
     join(one, other): the fields of both, as a plain tuple
     moved(joined, step): one + step * other, from the result of `join`
@@ -44,8 +37,6 @@ class TupleRows(NamedTuple):
     size: int
     read: Callable[..., Any]
     write: Callable[..., Any]
-    read_turbine: Callable[..., Any]
-    write_turbine: Callable[..., Any]
     weighted_sum: Callable[..., Any]
     join: Callable[..., Any]
     moved: Callable[..., Any]
@@ -54,7 +45,7 @@ class TupleRows(NamedTuple):
 def tuple_rows(kind: Any) -> TupleRows:
     """Return the functions for the named tuples of this class."""
     fields = range(len(kind._fields))
-    place, turbine_place = "rows[first + {0}, column]", "rows[turbine, first + {0}, column]"
+    place = "rows[first + {0}, column]"
 
     def each(text: str, between: str = ", ") -> str:
         return between.join(text.format(i) for i in fields)
@@ -62,8 +53,6 @@ def tuple_rows(kind: Any) -> TupleRows:
     text = TEXT.format(
         read=each(place),
         write=each(f"{place} = values[{{0}}]", "; "),
-        read_turbine=each(turbine_place),
-        write_turbine=each(f"{turbine_place} = values[{{0}}]", "; "),
         weighted_sum=each("one[{0}] * weight + other[{0}] * other_weight"),
         one=each("one[{0}]"),
         other=each("other[{0}]"),

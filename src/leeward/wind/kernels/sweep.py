@@ -7,9 +7,9 @@ pair and lane; `wake_at` runs over the elements in a vector loop, `contribution`
 one pair is gathered at a time; with one lane, many.
 
 A function `make_...` returns a loop for one set of formulas, because compiled functions are slow when passed as
-arguments. Only functions marked as allocating make arrays: numba counts references to arrays wherever one may be made,
-which costs more than the arithmetic. Scratch arrays have rows of a constant length, so that the compiler knows that
-rows do not overlap.
+arguments. Only functions marked as allocating create arrays: numba counts references to arrays in any other function
+that might create one, and that costs more than the arithmetic. The rows of scratch arrays have a constant length, so
+that the compiler can tell that they do not overlap.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import allocating, allocating_inline, formula
-from leeward.wind.kernels.curves import power_and_thrust
 from leeward.wind.kernels.data import ELEMENTS, Scratch, Solved, State
 from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
-from leeward.wind.kernels.numerics import effective_speed
-from leeward.wind.kernels.pairs import find_pairs
+from leeward.wind.kernels.numerics import effective_speed, power_and_thrust
+from leeward.wind.kernels.pairs import arrange, find_pairs
 from leeward.wind.kernels.rows import TupleRows, tuple_rows
 
 ROTOR_ROWS = tuple_rows(Rotor)
@@ -38,7 +36,7 @@ class Sweep(NamedTuple):
     source_rows: TupleRows
     gather: Callable[..., Any]
     add_wakes: Callable[..., Any]
-    settle: Callable[..., Any]
+    compute_rank: Callable[..., Any]
     new_scratch: Callable[..., Any]
     solve: Callable[..., Any]
 
@@ -49,10 +47,10 @@ def make_sweep(formulas: Formulas) -> Sweep:
     wake_rows = tuple_rows(result_type(formulas.wake_at))
     gather = make_gather(source_rows)
     add_wakes = make_add_wakes(formulas, source_rows, wake_rows, gather)
-    settle = make_settle(formulas, source_rows)
+    compute_rank = make_compute_rank(formulas, source_rows)
     new_scratch = make_new_scratch(source_rows.size, wake_rows.size)
-    solve = make_solve(source_rows.size, new_scratch, add_wakes, settle)
-    return Sweep(formulas.source, source_rows, gather, add_wakes, settle, new_scratch, solve)
+    solve = make_solve(source_rows.size, new_scratch, add_wakes, compute_rank)
+    return Sweep(formulas.source, source_rows, gather, add_wakes, compute_rank, new_scratch, solve)
 
 
 @allocating
@@ -109,7 +107,7 @@ def gather_rotors(pairs, begin, end, lanes, gathered):
 
 
 def make_gather(source_rows):
-    read_source, write_source = source_rows.read_turbine, source_rows.write
+    read_source, write_source = source_rows.read, source_rows.write
 
     @formula
     def gather(pairs, begin, end, lanes, sources, row, gathered):
@@ -117,13 +115,13 @@ def make_gather(source_rows):
         into = SOURCE + row
         if lanes == 1:
             for e in range(begin, end):
-                source = read_source(sources, pairs.source[e], row, pairs.direction[e])
+                source = read_source(sources[pairs.source[e]], row, pairs.direction[e])
                 write_source(gathered, into, e - begin, source)
         else:
-            turbine = pairs.source[begin]
+            of_turbine = sources[pairs.source[begin]]
             at = np.uint64(pairs.direction[begin]) * np.uint64(lanes)  # unsigned, as Indices are
             for k in range(lanes):
-                write_source(gathered, into, k, read_source(sources, turbine, row, at + np.uint64(k)))
+                write_source(gathered, into, k, read_source(of_turbine, row, at + np.uint64(k)))
 
     return gather
 
@@ -133,8 +131,8 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
     read_source, read_wake, write_wake = source_rows.read, wake_rows.read, wake_rows.write
 
     @formula
-    def add_wakes(pairs, begin, end, lanes, sources, totals, target, model, scratch):
-        """Add the contributions of the pairs begin .. end to row `target` of `totals`."""
+    def add_wakes(pairs, begin, end, lanes, sources, totals, model, scratch):
+        """Add the contributions of the pairs begin .. end to `totals` (elements,)."""
         p = model.parameters
         gathered, wakes = scratch.gathered, scratch.wakes
         step = ELEMENTS if lanes == 1 else 1
@@ -149,16 +147,16 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
                 first = np.uint64(e - start) * np.uint64(lanes)
                 for lane in range(lanes):
                     wake = read_wake(wakes, 0, first + np.uint64(lane))
-                    totals[target, at + np.uint64(lane)] += contribution(wake, p, model.table)
+                    totals[at + np.uint64(lane)] += contribution(wake, p, model.table)
 
     return add_wakes
 
 
-def make_settle(formulas, source_rows):
-    source, write_source = formulas.source, source_rows.write_turbine
+def make_compute_rank(formulas, source_rows):
+    source, write_source = formulas.source, source_rows.write
 
     @formula
-    def settle(batch, kinds, model, rank, state, diameters):
+    def compute_rank(batch, kinds, model, rank, state, diameters):
         """Compute speed, power, thrust and source of all turbines of this rank from their totals.
 
         diameters: scratch array for one row of elements.
@@ -173,6 +171,7 @@ def make_settle(formulas, source_rows):
                 diameters[k] = kinds.diameter[kind]
                 speed = state.speeds[rank, k]
                 state.power[rank, k], state.thrust[rank, k] = power_and_thrust(speed, kind, kinds.curves)
+        sources = state.sources[rank]
         for k in range(elements):
             made = source(
                 state.thrust[rank, k],
@@ -181,9 +180,9 @@ def make_settle(formulas, source_rows):
                 batch.turbulence_intensity[k],
                 model.parameters,
             )
-            write_source(state.sources, rank, 0, k, made)
+            write_source(sources, 0, k, made)
 
-    return settle
+    return compute_rank
 
 
 def make_new_scratch(source_count, wake_count):
@@ -196,7 +195,7 @@ def make_new_scratch(source_count, wake_count):
     return new_scratch
 
 
-def make_solve(source_count, new_scratch, add_wakes, settle):
+def make_solve(source_count, new_scratch, add_wakes, compute_rank):
     @allocating_inline
     def solve(places, wind, begin, end, kinds, model):
         """Compute all turbines in the directions begin .. end, from the most upstream ones on."""
@@ -207,8 +206,8 @@ def make_solve(source_count, new_scratch, add_wakes, settle):
         lanes = lanes_of(batch)
         for rank in range(batch.downwind.shape[1]):
             first, last = pairs.first[rank], pairs.first[rank + 1]
-            add_wakes(pairs, first, last, lanes, state.sources, state.totals, rank, model, scratch)
-            settle(batch, kinds, model, rank, state, scratch.diameters)
+            add_wakes(pairs, first, last, lanes, state.sources, state.totals[rank], model, scratch)
+            compute_rank(batch, kinds, model, rank, state, scratch.diameters)
         return Solved(batch, pairs, state, scratch)
 
     return solve

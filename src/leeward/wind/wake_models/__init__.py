@@ -2,11 +2,11 @@
 
 import difflib
 import importlib
-import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import InputError
+from leeward.lazy import import_named
 from leeward.wind.wake_models.base import Formulas, WakeModel, result_type
 
 __all__ = ["Formulas", "WakeModel", "custom_model", "known_wake_models", "wake_model"]
@@ -29,7 +29,7 @@ CLASSES = {
 
 
 def known_wake_models() -> tuple[str, ...]:
-    """Return the names that `WindFarm(..., wake_model=name)` knows, besides `module:Name` for a custom one."""
+    """Return the names of the built-in models. `WindFarm` also accepts `module:Name` for a custom model."""
     return tuple(CLASSES)
 
 
@@ -43,7 +43,7 @@ def wake_model(name_or_model: object) -> WakeModel:
     if isinstance(name_or_model, str) and name_or_model in CLASSES:
         return _built_in(name_or_model)()
     if isinstance(name_or_model, str) and ":" in name_or_model:
-        return custom_model(_imported(name_or_model))
+        return custom_model(import_named(name_or_model, "wake model"))
     known = known_wake_models()
     close = difflib.get_close_matches(str(name_or_model), known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -63,9 +63,6 @@ def custom_model(cls: object, options: Mapping[str, Any] | None = None) -> WakeM
         raise InputError(f"wake model {label}: expected a class derived from leeward.wind.WakeModel")
     if not isinstance(getattr(cls, "formulas", None), Formulas):
         raise InputError(f"wake model {label} has no `formulas`; expected Formulas(source, wake_at, ...)")
-    if inspect.isabstract(cls):
-        missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise InputError(f"wake model {label} does not define {missing}")
     formulas = cls.formulas
     if (formulas.wake_slopes is None) != (formulas.contribution_slopes is None):
         raise InputError(f"wake model {label}: define both wake_slopes and contribution_slopes, or neither")
@@ -76,18 +73,6 @@ def custom_model(cls: object, options: Mapping[str, Any] | None = None) -> WakeM
         return cls(**(options or {}))
     except (TypeError, NameError) as error:
         raise InputError(f"wake model {label}: {error}") from error
-
-
-def _imported(name: str) -> object:
-    """Import and return the object `module:Name`."""
-    module_name, _, class_name = name.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise InputError(f"wake model {name}: {error}; expected module:Name of a module on Python's path") from error
-    if not hasattr(module, class_name):
-        raise InputError(f"wake model {name}: {module.__file__} has no {class_name}")
-    return getattr(module, class_name)
 
 
 def _built_in(name: str) -> type[WakeModel]:

@@ -36,7 +36,7 @@ from leeward.wind.kernels.formulas import (
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
 
-# smallest deficit that counts, relative to the deficit on the centre line: turbines farther off are skipped
+# smallest deficit that counts, relative to the deficit on the centre line: turbines farther away are skipped
 NEGLIGIBLE = 1e-11
 NEGLIGIBLE_WIDTHS = float(np.sqrt(-2.0 * np.log(NEGLIGIBLE)))
 
@@ -66,7 +66,8 @@ class WakeModel(ABC):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return sentences that a user of the model should read."""
-        if self.formulas.is_complete:
+        formulas = self.formulas
+        if None not in (formulas.source_slopes, formulas.wake_slopes, formulas.contribution_slopes):
             return ()
         return (
             f"wake model {self.name} does not define derivatives: gradients are finite differences of its "

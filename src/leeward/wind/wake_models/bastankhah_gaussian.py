@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from leeward.errors import InputError
-from leeward.wind.checks import positive
+from leeward.wind.checks import one_of, positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import exp_below_zero
 from leeward.wind.wake_models._induction import (
@@ -165,13 +165,9 @@ class BastankhahGaussian(WakeModel):
             positive(getattr(self, option), f"{self.name}: {option}")
         if not positive(self.thrust_limit, f"{self.name}: thrust_limit") < 1:
             raise InputError(f"{self.name}: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
-        for option, known in (
-            ("induction", tuple(INDUCTIONS)),
-            ("reference_speed", REFERENCE_SPEEDS),
-            ("superposition", SUPERPOSITIONS),
-        ):
-            if getattr(self, option) not in known:
-                raise InputError(f"{self.name}: {option} is {getattr(self, option)!r}; expected one of {known}")
+        one_of(self.induction, tuple(INDUCTIONS), f"{self.name}: induction")
+        one_of(self.reference_speed, REFERENCE_SPEEDS, f"{self.name}: reference_speed")
+        one_of(self.superposition, SUPERPOSITIONS, f"{self.name}: superposition")
 
     @property
     def squared(self) -> bool:

@@ -1,24 +1,28 @@
-"""Find the groups of a file by searching its bytes, not from its root."""
+"""Find the groups of a file by searching its bytes for headers, names and links, not from its root."""
 
+import os
 import re
 import struct
-import time
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from leeward.carving.datasets import Stored, read_dataset
-from leeward.carving.groups import attributes_of, heap, members, name_at, node_entries
-from leeward.carving.headers import read_header
 from leeward.carving.messages import Raw
-from leeward.carving.pages import Doubtful, Pages, Unfamiliar
-from leeward.carving.scan import Marks, scan
+from leeward.carving.objects import HEAP, NEW, NODE, attributes_of, heap, members, name_at, node_entries, read_header
+from leeward.carving.pages import Doubtful, Pages, Unfamiliar, next_data
 
 # raised by bytes that only look like a structure
 DOUBTS = (Unfamiliar, struct.error, IndexError, ValueError, OverflowError)
 
 _ROOM_FOR_HEAPS = 1 << 28  # bytes
-_PULSE_S = 0.5
+_WINDOW = 1 << 23
+_OVERLAP = 1 << 12
+_MOST_MARKS = 5_000_000
+_MARKS = re.compile(rb"OHDR\x02|SNOD\x01|HEAP\x00")
+_BEFORE_NAME = rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x01-\x40])"  # version, flags, kind, characters, length
 
 
 @dataclass(frozen=True)
@@ -93,32 +97,31 @@ class _Groups:
 def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None) -> list[Place]:
     """Return all groups that may be wanted, linked ones first, and names whose group is lost.
 
-    alive: called regularly, as a heartbeat.
+    alive: called very often, for a heartbeat.
     """
-    pulse = _Pulse(alive)
     is_name = wanted.is_name or (lambda name: re.fullmatch(wanted.names, name.encode()) is not None)
-    marks = scan(pages.handle, pages.base, wanted.names, alive)
+    marks = _scan(pages.handle, pages.base, wanted.names, alive)
     groups = _Groups()
     for address in marks.headers:
-        pulse.beat()
-        _look(pages, address, groups, wanted, is_name)
+        alive()
+        _inspect(pages, address, groups, wanted, is_name)
     groups.names = {**{address: name for name, address in marks.links}, **groups.names}
     if any(address not in groups.names for address in groups.wanted):
-        heaps = _heaps_of_names(pages, marks, wanted.names, pulse)
-        groups.names = {**_loose_names(pages, marks, heaps, groups.wanted, is_name, pulse), **groups.names}
+        heaps = _heaps_of_names(pages, marks, wanted.names, alive)
+        groups.names = {**_loose_names(pages, marks, heaps, groups.wanted, is_name, alive), **groups.names}
     found = []
-    for address, said in groups.wanted.items():
-        name = groups.names.get(address) or said or f"group at {address}"
+    for address, stated in groups.wanted.items():
+        name = groups.names.get(address) or stated or f"group at {address}"
         folder = groups.folders.get(groups.parents.get(address, -1), "")
         found.append(Place(name, address, address in groups.names, folder))
-    linked = {place.name for place in found if place.is_linked}
-    found = [place for place in found if place.is_linked or place.name not in linked]  # others of a name were deleted
+    linked = {place.name for place in found if place.is_linked}  # unlinked groups of the same name were deleted
+    found = [place for place in found if place.is_linked or place.name not in linked]
     known = {place.name for place in found}
     found += [Place(name, address, True) for address, name in groups.names.items() if name not in known]
     return sorted(found, key=lambda place: (not place.is_linked, place.address))
 
 
-def _look(pages: Pages, address: int, groups: _Groups, wanted: Wanted, is_name: Callable[[str], bool]) -> None:
+def _inspect(pages: Pages, address: int, groups: _Groups, wanted: Wanted, is_name: Callable[[str], bool]) -> None:
     try:
         header = read_header(pages, address)
         if not header.is_group:
@@ -139,50 +142,37 @@ def _look(pages: Pages, address: int, groups: _Groups, wanted: Wanted, is_name: 
         return  # not a header, or lost
 
 
-class _Pulse:
-    """A heartbeat at a limited rate."""
-
-    def __init__(self, alive: Callable[[], None]) -> None:
-        self._alive = alive
-        self._last = time.monotonic()
-
-    def beat(self) -> None:
-        if time.monotonic() - self._last > _PULSE_S:
-            self._last = time.monotonic()
-            self._alive()
-
-
 def _loose_names(
     pages: Pages,
-    marks: Marks,
+    marks: "_Marks",
     heaps: Collection[bytes],
     wanted: Container[int],
     is_name: Callable[[str], bool],
-    pulse: _Pulse,
+    alive: Callable[[], None],
 ) -> dict[int, str]:
     """Return names from unlinked nodes of symbol tables, if just one name in the heaps fits."""
     found = {}
     for node in marks.nodes:
-        pulse.beat()
+        alive()
         try:
             entries = node_entries(pages, node)
         except DOUBTS:
             continue
-        for entry in entries:
-            if entry.address in wanted:
-                called = {name for names in heaps if (name := name_at(names, entry.name)) and is_name(name)}
+        for offset, address in entries:
+            if address in wanted:
+                called = {name for names in heaps if (name := name_at(names, offset)) and is_name(name)}
                 if len(called) == 1:
-                    found[entry.address] = called.pop()
+                    found[address] = called.pop()
     return found
 
 
-def _heaps_of_names(pages: Pages, marks: Marks, names: bytes, pulse: _Pulse) -> list[bytes]:
+def _heaps_of_names(pages: Pages, marks: "_Marks", names: bytes, alive: Callable[[], None]) -> list[bytes]:
     """Return the heaps that hold names of wanted groups, within a memory limit."""
     pattern = re.compile(names)
     found: list[bytes] = []
     room = _ROOM_FOR_HEAPS
     for address in marks.heaps:
-        pulse.beat()
+        alive()
         try:
             held = heap(pages, address)
         except DOUBTS:
@@ -191,3 +181,71 @@ def _heaps_of_names(pages: Pages, marks: Marks, names: bytes, pulse: _Pulse) -> 
             found.append(held)
             room -= len(held)
     return found
+
+
+# --- marks ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Marks:
+    """The addresses of possible structures. links: name and address of the object."""
+
+    headers: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    heaps: list[int] = field(default_factory=list)
+    links: list[tuple[str, int]] = field(default_factory=list)
+
+
+def _scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lambda: None) -> _Marks:
+    """Return all marks of a file, in order.
+
+    base: the position of address 0 in the file. names: the pattern of link names. alive: called for each window.
+    """
+    marks = _Marks()
+    found_by_sign = {NEW: marks.headers, NODE: marks.nodes, HEAP: marks.heaps}
+    link = re.compile(_BEFORE_NAME + b"(" + names + b")")
+    for start, window in _windows(handle, base):
+        alive()
+        # a mark in the overlap is found again, complete, in the next window
+        end = _WINDOW if len(window) > _WINDOW else len(window)
+        marks.headers += [start + place for place in _old_headers(window) if place < end]
+        for found in _MARKS.finditer(window, 0, end + 4):  # a mark has five bytes
+            found_by_sign[found.group()[:4]].append(start + found.start())
+        marks.links += [(name, address) for place, name, address in _links(link, window) if place < end]
+        if len(marks.headers) + len(marks.nodes) + len(marks.heaps) + len(marks.links) > _MOST_MARKS:
+            break  # not a file of groups
+    marks.headers.sort()
+    return marks
+
+
+def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
+    """Yield overlapping pieces of the file with their addresses. Holes are skipped: no mark begins in one."""
+    start = 0
+    while (place := next_data(handle, base + start)) is not None:
+        start = max(start, (place - base) // _WINDOW * _WINDOW)
+        yield start, os.pread(handle, _WINDOW + _OVERLAP, base + start)
+        start += _WINDOW
+
+
+def _old_headers(window: bytes) -> list[int]:
+    """Return the places of possible headers of version 1, by plausible counts, length and first message."""
+    words = np.frombuffer(window, dtype="<u8", count=len(window) // 8)
+    if len(words) < 3:
+        return []
+    first, second, third = words[:-2], words[1:-1], words[2:]
+    count, references = first >> np.uint64(16) & np.uint64(0xFFFF), first >> np.uint64(32)
+    is_one = (first & np.uint64(0xFFFF)) == 1
+    is_one &= (count >= 1) & (count <= 1000) & (references >= 1) & (references <= 1000)
+    is_one &= (second >= 8) & (second <= 1 << 16) & (second % np.uint64(8) == 0)
+    is_one &= ((third & np.uint64(0xFFFF)) <= 0x18) & ((third >> np.uint64(16) & np.uint64(0xFFFF)) <= second)
+    return [8 * int(place) for place in np.flatnonzero(is_one)]
+
+
+def _links(link: re.Pattern[bytes], window: bytes) -> Iterator[tuple[int, str, int]]:
+    """Yield the place, name and address of links in the newer format."""
+    for found in link.finditer(window):
+        length = found.group(1)[0]
+        name = found.group(2)[:length]
+        end = found.start(2) + length
+        if len(name) == length and end + 8 <= len(window):
+            yield found.start(), name.decode(), int.from_bytes(window[end : end + 8], "little")

@@ -1,1 +1,0 @@
-"""Scales, colours and series shared by the charts of pages (SVG) and of plots (matplotlib)."""
