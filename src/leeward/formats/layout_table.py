@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward.formats.tabular import GUARD, guarded
-from leeward.store import Key, Result
+from leeward.store import Key
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
 NAMING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that distinguish layouts
@@ -100,12 +100,9 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
     """
     for line, values in firsts:
         key = str(values.get("key", ""))
-        if Result.is_key(key):
-            for column, number in zip(NUMBERS, Key.parse(key), strict=True):
-                if values.get(column, number) != number:
-                    raise InputError(
-                        f"{path}, line {line}: key is {key} but {column} is {values[column]}; they must agree"
-                    )
+        for column, number in _numbers(key).items():
+            if values.get(column, number) != number:
+                raise InputError(f"{path}, line {line}: key is {key} but {column} is {values[column]}; they must agree")
     for of, other in (("key",), NAMING), (NUMBERS, NAMING), (("farm_idx",), ("farm",)), (("type_idx",), NAMING[-1:]):
         seen: dict[tuple[str | int, ...], tuple[int, dict[str, str | int]]] = {}
         for line, values in firsts:
@@ -119,6 +116,14 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
                         f"{path}, lines {before} and {line}: {same} has two values of {column}, {first[column]!r} "
                         f"and {values[column]!r}; expected one"
                     )
+
+
+def _numbers(key: str) -> dict[str, int]:
+    """Return the numbers that a key consists of; none if the text is only a name."""
+    try:
+        return Key.parse(key)._asdict()
+    except InputError:
+        return {}
 
 
 def _layout(path: Path, values: dict[str, str | int], rows: list[Row]) -> TableLayout:
@@ -137,8 +142,7 @@ def _layout(path: Path, values: dict[str, str | int], rows: list[Row]) -> TableL
                     f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
                 )
     key = str(values.get("key", ""))
-    numbers = Key.parse(key)._asdict() if Result.is_key(key) else {}
-    numbers |= {column: int(values[column]) for column in NUMBERS if column in values}
+    numbers = _numbers(key) | {column: int(values[column]) for column in NUMBERS if column in values}
     figures = {column: _number(path, first, column, cells[column]) for column in FIGURES if cells.get(column)}
     x, y = ([_number(path, at, column, row[column]) for at, row in rows] for column in ("x_m", "y_m"))
     name = key or ", ".join(
