@@ -192,7 +192,7 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
         (["map", "--key", "0,0,0", "-o", "a.png"], 2, "--key has no effect on map"),
         (["layout", "--speed", "8", "-o", "a.png"], 2, "--speed has no effect on layout; it belongs to flow"),
         (["flow", "--all-seeds", "-o", "a.png"], 2, "--all-seeds has no effect on flow"),
-        (["flow", "--speed", "8", "-o", "a.png"], 2, "--direction and --speed belong together"),
+        (["flow", "--speed", "8", "-o", "a.png"], 2, "--direction and --speed must be given together"),
         (["flow", "--points", "1", "-o", "a.png"], 2, "points is 1"),
         (["flow", "--direction", "0", "--speed", "-3", "-o", "a.png"], 2, "speed_m_s is -3"),
         (["cake", "-o", "a.png"], 2, "'cake' does not name a figure; expected one of layout, map"),

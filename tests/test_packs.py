@@ -597,7 +597,7 @@ def test_a_run_can_be_stopped_while_there_is_much_to_pack(tmp_path):
     try:
         until(lambda: paths.packs.exists() and 8 in calls(tmp_path), "a pack, and the task that waits")
         os.kill(process.pid, signal.SIGTERM)
-        until(lambda: "repeat to stop now" in (tmp_path / "output.txt").read_text(), "the request is heard")
+        until(lambda: "a second Ctrl-C or SIGTERM" in (tmp_path / "output.txt").read_text(), "the request is heard")
         (tmp_path / "told").touch()
         assert process.wait(run_cases.PATIENCE_S) == 143
     finally:

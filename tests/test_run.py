@@ -301,7 +301,7 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
     try:
         until(lambda: len(calls(tmp_path)) == 3 and shards(run), "one is stored, two hang")
         process.send_signal(signal.SIGTERM)
-        until(lambda: "repeat to stop now" in (tmp_path / "output.txt").read_text(), "the first one is heard")
+        until(lambda: "a second Ctrl-C or SIGTERM" in (tmp_path / "output.txt").read_text(), "the first one is heard")
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 143
     finally:

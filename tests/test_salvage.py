@@ -427,7 +427,7 @@ def test_a_quarantine_that_is_named(tmp_path):
     (shard,) = run.glob("results/*/farm0_t0_s1.h5")
     shard.rename(run / "quarantine" / "farm0_t0_s1.h5.0123abcd")
     done = leeward_here("salvage", "layouts.run", "-o", "s.h5", cwd=tmp_path)
-    assert "layouts.run/quarantine has files that did not verify" in done.stdout
+    assert "layouts.run/quarantine has files that failed verification" in done.stdout
     done = leeward_here("salvage", "layouts.run", "layouts.run/quarantine", "-o", "s.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(results(tmp_path / "s.h5")) == 2

@@ -14,11 +14,11 @@ from leeward.wind import WindRose
 Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float, float, float]  # left, low, right, high, m
 
-SAME_SHARE = 1e-5  # of an AEP, or of 100 %: axes do not magnify smaller differences
+SAME_SHARE = 1e-5  # fraction of an AEP or of 100 %; axes do not magnify smaller differences
 FEW_POINTS = 20  # a curve with at most this many points is dashed
 LABEL_GRID = 24  # candidate places for a label, per side of the area
-NEAR = 0.35  # of the longer side of the picture: neighbours this far beyond it are shown
-LEAST_LOSS_SPAN = 1e-4  # fraction: a colour scale over less would show rounding errors
+NEAR = 0.35  # fraction of the longer side of a map; neighbours up to this far outside are shown
+LEAST_LOSS_SPAN = 1e-4  # fraction; a colour scale over a smaller range would show rounding errors
 
 # viridis at eleven points, from small to large values; S. van der Walt and N. Smith, 2015, public domain (CC0)
 _STEPS = bytes.fromhex("fde725 bddf26 7ad151 44bf70 22a884 21908d 2a788e 355f8d 414487 482475 440154")
@@ -58,7 +58,7 @@ class Scale:
 
 
 def padded(values: Sequence[float], start: float, end: float) -> Scale:
-    """Return a scale over these values with a margin at both ends; it does not magnify rounding errors."""
+    """Return a scale over these values with a margin at both ends. It does not magnify rounding errors."""
     low, high = min(values), max(values)
     is_flat = high - low < SAME_SHARE * max(abs(high), 100.0)  # AEP in GWh, or per cent
     margin = 1e-3 * max(abs(high), 1.0) if is_flat else 0.06 * (high - low)
@@ -112,7 +112,7 @@ def loss_range(losses: Iterable[Array | None]) -> tuple[float, float] | None:
 
 
 class Quantity(NamedTuple):
-    """A quantity to compare layouts by. order: its column in tables of tasks. scale: from the column to the unit."""
+    """A quantity to compare layouts by. order: its column in task tables. scale: factor from column to unit."""
 
     name: str
     unit: str
@@ -165,7 +165,7 @@ def label_place(shape: shapely.Geometry, x: npt.ArrayLike = (), y: npt.ArrayLike
     border = shapely.boundary(shape)
     shapely.prepare([shape, border])
     room = np.where(shapely.contains(shape, places), shapely.distance(border, places), -1.0)
-    if room.max() <= 0.0:  # narrower than the grid
+    if room.max() <= 0.0:  # the area is narrower than the spacing of the grid
         inside = shape.representative_point()
         return float(inside.x), float(inside.y)
     turbines = shapely.MultiPoint(np.column_stack([x, y]))

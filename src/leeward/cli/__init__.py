@@ -1,4 +1,4 @@
-"""The command line: parse, call the library, print. Nothing imports this module.
+"""The command line. A command parses its options, calls the library and prints. No other module imports this one.
 
 Commands import heavy packages only when they need them, so that `leeward --help` starts fast.
 """
@@ -51,7 +51,7 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            if type(error).__name__ == "NoSuchOption":  # from click or from typer's copy of it
+            if type(error).__name__ == "NoSuchOption":  # the class is click's, or that of typer's copy of click
                 known = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
                 vars(error)["possibilities"] = known
             raise
@@ -62,10 +62,10 @@ def main() -> None:
     with printable_streams(), compiling_shown():
         try:
             _main()
-        finally:  # if Python itself flushed at exit and failed, the exit code would be lost
+        finally:  # flush here: a failed flush at exit would lose the exit code
             try:
                 _flush()
-            except OSError:  # already reported
+            except OSError:  # the error is already reported
                 discard_output()
 
 
@@ -78,7 +78,7 @@ def _main() -> None:
             raise
     except BrokenPipeError:  # the reader of the output is gone; all files are written
         sys.exit(EXIT_ERROR)
-    except OSError as error:  # name too long, no permission, disk full
+    except OSError as error:  # for example a name that is too long, no permission, or a full disk
         is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
         print(f"leeward: {'the output cannot be written: ' if is_full else ''}{error}", file=sys.stderr)
         sys.exit(exit_code(error))

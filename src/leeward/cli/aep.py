@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leeward.cli.physics import Machine, Physics
     from leeward.wind import Simulation
 
-STATED_TOLERANCE = 1e-6  # relative
+STATED_TOLERANCE = 1e-6  # largest relative difference between stated and computed AEP
 
 
 class AepOptions(Options):
@@ -91,7 +91,8 @@ def _layouts(path: Path | None) -> tuple[str, list[TableLayout]]:
 
 def _yields(physics: "Physics", where: str, layouts: Sequence[TableLayout]) -> list[Yield]:
     physics.demand_one_type(layouts, where)
-    machines = [physics.machine_of(layout, where) for layout in layouts]  # finds every input error before any work
+    # raise every input error before any computation
+    machines = [physics.machine_of(layout, where) for layout in layouts]
     return [_yield_of(layout, machine, where) for layout, machine in zip(layouts, machines, strict=True)]
 
 
@@ -136,8 +137,8 @@ def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
         stated, values = others[0]
         yield (
             f"{where}: the file states a different AEP for {len(others)} of {count(len(found), 'layout')}, for example "
-            f"{stated:.2f} GWh instead of {values['aep_gwh']:.2f} for {values['layout']}: it was computed with other "
-            "wind, turbines, wake model or neighbours; use --campaign to take those of its campaign"
+            f"{stated:.2f} GWh instead of {values['aep_gwh']:.2f} for {values['layout']}; it was computed with "
+            "different wind, turbines, wake model or neighbours; give the campaign of the file with --campaign"
         )
 
 

@@ -17,7 +17,7 @@ class Bar(Progress):
 
     def __init__(self, **settings: Any) -> None:
         description, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
-        # if redirected, rich would write control sequences to our stream, which escapes them
+        # if rich redirected the streams, its control sequences would pass through `Printable`, which escapes them
         settings |= {"console": Console(stderr=True), "redirect_stdout": False, "redirect_stderr": False}
         super().__init__(description, BarColumn(), state, TimeElapsedColumn(), **settings)
         self._task = self.add_task("preparing", total=None, state="")
@@ -33,7 +33,7 @@ class Bar(Progress):
             self.update(self._task, description=printable(stage), completed=done, total=total or None, state=state)
 
     def on_compile(self, begins: bool) -> None:
-        """Show the row, with the elapsed time, or hide it."""
+        """Show or hide the row with the elapsed time of the compilation."""
         if self._compiling is None:
             self._compiling = self.add_task(COMPILING, total=None, state="")
         self.update(self._compiling, visible=begins, refresh=True)

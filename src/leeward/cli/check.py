@@ -16,7 +16,7 @@ from leeward.events import OnProgress
 from leeward.processes import usable_cores
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
 
-MOST_FILES_OF_A_FOLDER = 40  # more valid files than that share one line
+MOST_FILES_OF_A_FOLDER = 40  # with more valid files than this, a folder gets one line
 
 
 class CheckOptions(Options):
@@ -87,7 +87,7 @@ def check(options: CheckOptions) -> None:
     raise Exit(0 if report.is_well else EXIT_INCOMPLETE)
 
 
-Home = tuple[Path, bool]  # a run directory, or the folder of other files; and whether it is a run
+Home = tuple[Path, bool]  # a run directory or the folder of other files, and whether it is a run directory
 
 
 def _home(file: Path) -> Home:
@@ -98,7 +98,7 @@ def _home(file: Path) -> Home:
 
 
 class _Listing:
-    """Collects findings. To save memory, only counts the valid files of a folder that has many."""
+    """Collect findings. To save memory, valid files are only counted if their folder has many."""
 
     def __init__(self, on_progress: OnProgress, *, keep_all: bool) -> None:
         self._on_progress = on_progress
@@ -131,7 +131,7 @@ class _Listing:
             self.all.append(_file_data(found, results))
 
     def bad_homes(self) -> dict[Path, Home]:
-        """Return the home of each bad file."""
+        """Return the run directory or folder of each bad file."""
         return {found.path: _home(found.path) for found, _ in self.bad}
 
 

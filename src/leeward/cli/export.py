@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Per(StrEnum):
-    """The meaning of a row in a table."""
+    """The unit of a table row: a turbine or a layout."""
 
     TURBINE = "turbine"
     LAYOUT = "layout"
@@ -38,8 +38,8 @@ class ExportOptions(Options):
 
     The file is written completely or not at all, and replaces an old one. Damaged results are left out.
 
-    Exit codes: 0 written; 3 written without damaged results; 1 PATH cannot be read; 2 usage error; 4 the file cannot
-    be written.
+    Exit codes: 0 written; 3 written, but damaged results were left out; 1 PATH cannot be read; 2 usage error; 4 the
+    file cannot be written.
     """
 
     output: Path = Option(
@@ -91,7 +91,7 @@ def export(options: ExportOptions) -> None:
 
 
 def _known(campaign: str | None, place: Path) -> "Campaign | None":
-    """Return the campaign; None, with a note, if it is not known: the format does not need it."""
+    """Return the campaign. If it is not known, print a note and return None: the format does not need it."""
     found, problems = known_campaigns(campaign, [place])
     if len(found) == 1 and not problems:
         return found[0]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options of `leeward plot` with names resolved. places: the run or file, if any: a wind rose needs none."""
+    """The options of `leeward plot` with names resolved. places: the run or file; empty for a wind rose without one."""
 
     options: "PlotOptions"
     places: list[Path]
@@ -52,7 +52,7 @@ class Wanted:
 def draw_layout(wanted: Wanted) -> Figure:
     campaign, key = wanted.campaign, _one_key(wanted)
     result = find_result(wanted.place, key).result
-    # the stored AEP, as everywhere else: another program may have used another wake model
+    # show the stored AEP, as all commands do: another program may have used another wake model
     placed = plots.PlacedTurbines(result.x, result.y, result.aep, installed_of(campaign, result))
     return plots.layout_figure(runs.layout_problem(campaign, key), placed, name=runs.title_of(campaign, key))
 
@@ -85,7 +85,7 @@ def draw_rose(wanted: Wanted) -> Figure:
 def draw_flow(wanted: Wanted) -> Figure:
     options = wanted.options
     if (options.direction is None) != (options.speed is None):
-        raise InputError("--direction and --speed belong together; give both, or neither for the mean")
+        raise InputError("--direction and --speed must be given together; give both, or neither for the mean")
     campaign, key = wanted.campaign, _one_key(wanted)
     result = find_result(wanted.place, key).result
     return plots.flow_figure(
@@ -117,7 +117,7 @@ def _best_key(wanted: Wanted) -> Key:
 
 
 def save(figure: Figure, output: Path) -> None:
-    """Write the figure. Print a note on letters that no font has."""
+    """Write the figure. Print a note about characters that no font has."""
     with warnings.catch_warnings(record=True) as caught, writing(output):
         warnings.simplefilter("always", MissingLettersWarning)
         plots.save_figure(output, figure)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class OnBad(StrEnum):
-    """The reaction to a bad source."""
+    """The action for a bad source."""
 
     ABORT = "abort"
     SKIP = "skip"
@@ -31,14 +31,14 @@ class OnBad(StrEnum):
 
 
 class Prefer(StrEnum):
-    """The choice among different results of one key."""
+    """The rule that chooses between different results of one key."""
 
     NEWEST = "newest"
     BEST = "best"
 
 
 PREFER = Option(
-    None, help="Of different results for the same key, take the newest, or the best (highest AEP). Default: an error."
+    None, help="If results for one key differ, take the newest, or the best (highest AEP). Default: stop with an error."
 )
 
 
@@ -78,7 +78,7 @@ class MergeOptions(Options):
     )
     output: Path = Option(..., "--output", "-o", help="Merged file to write. An old one is replaced in one step.")
     on_bad: OnBad = Option(
-        OnBad.ABORT, help="Reaction to bad files or results: abort, skip (leave them out), salvage (recover them)."
+        OnBad.ABORT, help="Action for bad files or results: abort, skip (leave them out), salvage (recover them)."
     )
     prefer: Prefer | None = PREFER
     campaign: str | None = CAMPAIGN_FILE
@@ -98,7 +98,7 @@ def merge(options: MergeOptions) -> None:
     except BadSourceError as error:  # the message names every bad file, and the log
         print(f"leeward: nothing was written: {error}", file=sys.stderr)
         if isinstance(error, store.MergeRefusedError):
-            print("\n".join(_ways_out(error.report, options, words)), file=sys.stderr)
+            print("\n".join(_alternatives(error.report, options, words)), file=sys.stderr)
         raise Exit(EXIT_INCOMPLETE) from error
     print("\n".join(_lines(report, options.dry_run)))
     print("\n".join(missing_lines(report, options, report.output)))
@@ -140,7 +140,7 @@ def merged(
 
 
 def _judge(campaign: "Campaign", on_bad: OnBad) -> "store.Judge":
-    """Return the check of results without a checksum: the AEP alone, or everything when salvaging."""
+    """Return the function that checks results without a checksum: only their AEP or, for salvage, everything."""
     if on_bad is not OnBad.SALVAGE:
         return campaign.judge.aep
     return lambda result: campaign.judge(result) if result.key in campaign else None
@@ -181,7 +181,7 @@ def output_line(report: "store.MergeReport", sources: str, dry_run: bool) -> str
 
 
 def merge_counts(report: "store.MergeReport") -> Iterator[str]:
-    """Yield the numbers of results that were found twice, got a new AEP or have none."""
+    """Yield the numbers of results that were found more than once, got a new AEP or have no AEP."""
     yield from counted(
         (len(report.duplicates), "result", "found more than once, identical"),
         (len(report.recomputed), "result", "with a recomputed AEP"),
@@ -219,8 +219,8 @@ def _removed(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     yield from first_of(f"  {would_be}kept: {removal.path}: {removal.reason}" for removal in kept)
 
 
-def _ways_out(report: "store.MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
-    """Yield commands that would merge the valid part. words: options of this merge."""
+def _alternatives(report: "store.MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
+    """Yield commands that merge only the valid results. words: options of this merge."""
     sources, named = options.sources, campaign_words(options.campaign)
     skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
     again = ["merge", *sources, "-o", report.output, *words, *skip]
@@ -235,13 +235,13 @@ def _ways_out(report: "store.MergeReport", options: MergeOptions, words: list[st
 
 
 def ways_to_prefer(again: list[object], named: list[str]) -> Iterator[str]:
-    """Yield commands that choose between different results. again: words of this command; named: its campaign."""
+    """Yield commands that choose between different results. again: this command; named: its --campaign option."""
     yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *named)}"
     yield f"To take the one with the highest AEP: {command(*again, '--prefer', 'best', *named)}"
 
 
 def missing_lines(report: "store.MergeReport", options: "MergeOptions | SalvageOptions", output: Path) -> Iterator[str]:
-    """Yield which expected results are missing, and the command that computes them. output: of that command."""
+    """Yield a line on missing results, and the command that computes them. output: the output of that command."""
     if report.missing is None:
         yield f"The expected results are not known; `leeward missing {report.output} --campaign FILE` lists them."
     elif report.missing:

@@ -17,12 +17,12 @@ MOST_ROWS = 100
 class MissingOptions(Options):
     """List the tasks that have no result, with the reason if it is known.
 
-    A run directory and its layouts.h5 hold the campaign, and so the expected tasks; files of other scripts need
-    --campaign. `leeward run --only-from` reads the CSV file, with the columns `key`, `farm_idx`, `type_idx`, `seed`
-    and `reason`, and the JSON.
+    A run directory and its layouts.h5 hold the campaign, which defines the expected tasks. Files of other scripts need
+    --campaign. The columns of the CSV file are `key`, `farm_idx`, `type_idx`, `seed` and `reason`. `leeward run
+    --only-from` reads the CSV file or the JSON.
 
-    Exit codes: 0 nothing is missing; 3 something is; 1 PATH cannot be read; 2 usage error, or the expected tasks are
-    not known; 4 the storage is unavailable, or FILE cannot be written.
+    Exit codes: 0 no task is missing; 3 some tasks are missing; 1 PATH cannot be read; 2 usage error, or the expected
+    tasks are not known; 4 the storage is unavailable, or FILE cannot be written.
     """
 
     path: Path | None = Argument(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.cli.physics import Machine
 
-BUILTIN_TURBINES = 66  # 15 MW each: a farm of 1 GW
+BUILTIN_TURBINES = 66  # of 15 MW each, about 1 GW in total
 PROGRESS_EVERY_S = 0.1
 
 
@@ -50,11 +50,11 @@ class AreaOptions(Options):
         help="Projected coordinate system of the area, such as EPSG:25831. Default: the file's, or UTM for degrees.",
     )
     turbines: int | None = Option(
-        None, help=f"Number of turbines. Default: as in --start or in the campaign's farm, or {BUILTIN_TURBINES}."
+        None, help=f"Number of turbines. Default: that of --start or of the campaign's farm, or {BUILTIN_TURBINES}."
     )
     spacing_m: float | None = Option(None, help="Minimum distance between turbines, m.")
     spacing_diameters: float | None = Option(
-        None, help="The same in rotor diameters. Default without --spacing-m: the campaign's, or 3."
+        None, help="Minimum distance in rotor diameters. Default without --spacing-m: the campaign's, or 3."
     )
 
     def spacing(self, campaign: "Campaign | None") -> dict[str, float | None]:
@@ -74,7 +74,7 @@ class SearchOptions(Options):
         "(problem, seed) -> (x, y) as module:function; the module may be in the current folder. Default: "
         "smart_start+refine, or start+refine with --start.",
     )
-    effort: str = Option("normal", help="Work to do: fast, normal or thorough.")
+    effort: str = Option("normal", help="Amount of work: fast, normal or thorough.")
     time_budget_s: float | None = Option(
         None, help="Time budget in seconds, instead of --effort; the result then depends on the machine's speed."
     )
@@ -82,9 +82,7 @@ class SearchOptions(Options):
         None, help="Work budget in pair evaluations, as an earlier run printed it, instead of --effort."
     )
     grid_size: int = Option(18, help="SmartStart: grid points per side of the area.")
-    random_pct: float = Option(
-        30.0, help="SmartStart: pick each place at random from this best share of the free points, %."
-    )
+    random_pct: float = Option(30.0, help="SmartStart: pick each place at random from the best N % of the free points.")
 
 
 class StartOptions(Options):
@@ -95,7 +93,7 @@ class StartOptions(Options):
         None, help='Layout to take from a --start file with several: farm0_t5_s3, 0,5,3 or "farm/type/3".'
     )
     repair_start: bool = Option(
-        False, "--repair-start", help="First move turbines of --start into the area and apart, if needed."
+        False, "--repair-start", help="First move turbines of --start until they satisfy boundary and spacing."
     )
 
 
@@ -137,7 +135,7 @@ def optimise(options: OptimiseOptions) -> None:
     if given is not None and options.start.repair_start:
         given = problem.repaired(*given)
     solution = _optimised(problem, options.search, smart_start, given)
-    if output is not None:  # before printing, which fails if the reader of the output is gone
+    if output is not None:  # write files first: printing fails if the reader of the output is gone
         _write_layout(output, problem, solution)
     if picture is not None:
         _write_picture(picture, problem, solution)
@@ -145,7 +143,7 @@ def optimise(options: OptimiseOptions) -> None:
     for path in filter(None, (output, picture)):
         _print_row("written", "", str(path))
     if output is None:
-        _print_row("not written", "", "the layout; give --output layout.csv to keep it")
+        _print_row("not written", "", "the layout; to keep it, give --output layout.csv")
     if solution.stop_reason is layout.StopReason.REQUESTED:
         raise Exit(EXIT_INTERRUPTED)
 
@@ -237,11 +235,11 @@ def _optimised(
     smart_start: "layout.SmartStart",
     start: tuple[Any, Any] | None,
 ) -> "layout.Solution":
-    """Return the best layout found, and show the progress. Ctrl-C ends the search early. start: x and y, m."""
+    """Search for the best layout, show the progress and return the layout. Ctrl-C ends the search. start: x, y, m."""
     recipe = options.recipe or ("smart_start+refine" if start is None else "start+refine")
     is_custom = ":" in recipe
     if is_custom:
-        sys.path.insert(0, os.getcwd())  # as `python -m` has it
+        sys.path.insert(0, os.getcwd())  # as `python -m` does
     line = _ProgressLine()
     try:
         line.write("preparing")
@@ -249,7 +247,8 @@ def _optimised(
 
             def callback(progress: "layout.Progress") -> bool:
                 line.show(progress)
-                return stop.is_set() and math.isfinite(progress.best_aep_gwh)  # there is a layout to return
+                # stop only if there is a layout to return
+                return stop.is_set() and math.isfinite(progress.best_aep_gwh)
 
             return layout.optimise(
                 problem,
@@ -279,7 +278,7 @@ def _stop_on_interrupt(is_enabled: bool) -> Iterator[threading.Event]:
         stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    # a background job ignores Ctrl-C, and must still do so
+    # a background job ignores Ctrl-C; keep it so
     if is_enabled and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, on_interrupt)
     try:
@@ -290,7 +289,7 @@ def _stop_on_interrupt(is_enabled: bool) -> Iterator[threading.Event]:
 
 
 class _ProgressLine:
-    """A line on the terminal that is overwritten; nothing without a terminal."""
+    """A line on the terminal that is overwritten. Without a terminal, nothing is shown."""
 
     def __init__(self) -> None:
         self._is_terminal = is_terminal(sys.stderr)

@@ -29,7 +29,7 @@ DRY_RUN = Option(False, "--dry-run", help="Change nothing; print what would be d
 TAKE_OVER = Option(
     False,
     "--take-over",
-    help="Take the run directory from a coordinator on another machine whose heartbeat has stopped.",
+    help="Take over the run directory of a coordinator on another machine whose heartbeat has stopped.",
 )
 
 
@@ -69,7 +69,7 @@ def expanded(command: Callable[[Any], None]) -> Callable[..., None]:
     parameters = list(kind.parameters())
     vars(call)["__signature__"] = inspect.Signature(parameters)
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    # one line per paragraph: the width of the terminal decides where lines break
+    # join the lines of a paragraph, because the width of the terminal decides where they break
     call.__doc__ = "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(kind.__doc__ or "").split("\n\n"))
     return call
 
@@ -103,7 +103,9 @@ class PhysicsOptions(Options):
     rotor_diameter_m: float | None = Option(
         None, help="Rotor diameter of the turbine, m. Default for the generic turbine: 240."
     )
-    hub_height_m: float | None = Option(None, help="Hub height of the turbine, m. Default for the generic one: 150.")
+    hub_height_m: float | None = Option(
+        None, help="Hub height of the turbine, m. Default for the generic turbine: 150."
+    )
     site: Path | None = Option(
         None, help="Site file in PyWake's format (NetCDF). Default: the campaign's site, or the built-in one."
     )

@@ -22,9 +22,9 @@ EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
 EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
 EXIT_STORAGE = 4
-EXIT_INTERRUPTED = 130  # as a shell returns for a program that Ctrl-C ended
-RESET = "\x1b[0m"  # resets colours
-MOST_LISTED = 20  # lines of one kind; another command or the log lists the rest
+EXIT_INTERRUPTED = 130  # the code that shells return after Ctrl-C
+RESET = "\x1b[0m"  # control sequence that resets colours
+MOST_LISTED = 20  # largest number of similar lines; another command or the log lists the rest
 COMPILING = "compiling the wake engine (once on this machine)"
 
 
@@ -48,7 +48,7 @@ def log(text: str) -> None:
 
 
 def picked(source: object, *names: str) -> dict[str, Any]:
-    """Return some attributes of an object by name, for JSON."""
+    """Return a dict with these attributes of an object, for JSON."""
     return {name: getattr(source, name) for name in names}
 
 
@@ -58,7 +58,7 @@ def counted(*facts: tuple[int, str, str], indent: str = "") -> Iterator[str]:
 
 
 def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> Iterator[str]:
-    """Yield the first lines, and a line that counts the others. rest: the end of that line."""
+    """Yield the first lines, and a line with the number of the others. rest: the end of that line."""
     lines = list(lines)
     yield from lines[:most]
     if len(lines) > most:
@@ -110,7 +110,7 @@ def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Name the file in the error if it cannot be written."""
+    """Convert an OSError to an error that names the file."""
     try:
         yield
     except OSError as error:
@@ -124,9 +124,9 @@ def write_file(path: Path, text: str) -> None:
 
 
 def check_files(output: Path | None, picture: Path | None = None) -> None:
-    """Raise an error if a file cannot be written: to be called before any work is done.
+    """Raise an error if a file cannot be written. Call this before any work is done.
 
-    InputError for an invalid name, StorageError for a full or read-only disk.
+    The error is an InputError for an invalid name, and a StorageError for a full or read-only disk.
     """
     if picture is not None:
         from leeward.plots import check_picture_path
@@ -153,7 +153,7 @@ class Printable:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        # colorama, which numba uses if installed, sends the reset when a process that has compiled ends
+        # do not escape the reset: colorama, which numba may use, sends it when a process that has compiled ends
         self.rich_proxied_file.write(text if text == RESET else printable(text))
         return len(text)
 
@@ -176,7 +176,7 @@ def printable_streams() -> Iterator[None]:
 
 
 def discard_output() -> None:
-    """Send the rest of standard output to /dev/null, after writing it has failed."""
+    """Send the rest of standard output to /dev/null. Call this after a write has failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -186,7 +186,7 @@ def send_control(stream: TextIO, sequence: str) -> None:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether the stream is a terminal. None: it was closed before Python started."""
+    """Return whether the stream is a terminal. It is None if it was closed before Python started."""
     return stream is not None and stream.isatty()
 
 

@@ -17,9 +17,9 @@ from leeward.wording import listed
 GENERIC = {"rated_power_mw": 15.0, "rotor_diameter_m": 240.0, "hub_height_m": 150.0}
 WAKE_MODEL = "nygaard_2022"
 BUILT_IN_WIND = "of the built-in campaign, danish-energy-island (choose another with --site or --campaign)"
-LENGTH_TOLERANCE = 1e-6  # relative
-POWER_TOLERANCE = 0.005  # a turbine's power curve may end a little below its rated power
-WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-diameter-m and --hub-height-m"
+LENGTH_TOLERANCE = 1e-6  # largest relative difference between stated and actual lengths
+POWER_TOLERANCE = 0.005  # relative; a power curve may end a little below the rated power
+TURBINE_OPTIONS = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-diameter-m and --hub-height-m"
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Machine:
 
 
 class Physics:
-    """Wind farms from the options of a command, completed from the campaign.
+    """Make wind farms from the options of a command and from its campaign.
 
-    wind: the source of the wind, for the user. choice: a note if the turbine is the default one, else "".
+    wind: a description of the source of the wind. choice: a note if the turbine is the default one, else "".
     """
 
     def __init__(self, options: PhysicsOptions) -> None:
@@ -69,8 +69,8 @@ class Physics:
             _demand_same(layout, machine, where)
             if campaign is not None and campaign.crs and layout.crs and layout.crs != campaign.crs:
                 raise InputError(
-                    f"{where}: {_named(layout)} is in {layout.crs}, but the campaign in {campaign.crs}; use the same "
-                    "coordinate system, otherwise neighbours would be in the wrong place"
+                    f"{where}: {_named(layout)} is in {layout.crs}, but the campaign is in {campaign.crs}; convert "
+                    "the layout, because neighbours would be in the wrong place otherwise"
                 )
         return machine
 
@@ -123,7 +123,10 @@ class Physics:
         if found is None:
             raise InputError(f"{where}: the turbine type is not known; choose one with --type: {types}")
         if found not in campaign.types:
-            raise InputError(f"{where}: {_named(layout)} is of type {found}, but {campaign.name} has the types {types}")
+            raise InputError(
+                f"{where}: {_named(layout)} is of type {found}, but {campaign.name} has the types {types}; give the "
+                "campaign of the layout with --campaign"
+            )
         return found
 
 
@@ -145,7 +148,7 @@ def _named(layout: TableLayout | None) -> str:
 
 
 def _demand_same(layout: TableLayout, machine: Machine, where: str) -> None:
-    """Raise InputError if the file states other turbines for the layout."""
+    """Raise InputError if the file states different turbine data for the layout."""
     turbine = machine.turbine
     for column, stated, used, tolerance in (
         ("rotor_diameter_m", layout.rotor_diameter_m, turbine.rotor_diameter_m, LENGTH_TOLERANCE),
@@ -155,5 +158,5 @@ def _demand_same(layout: TableLayout, machine: Machine, where: str) -> None:
         if stated is not None and not math.isclose(stated, used, rel_tol=tolerance):
             raise InputError(
                 f"{where}: {column} of {_named(layout)} is {stated:g}, but that of the turbine {turbine.name!r:.40} is "
-                f"{used:g}; give the right turbine: {WAYS_OUT}"
+                f"{used:g}; give the right turbine: {TURBINE_OPTIONS}"
             )

@@ -14,7 +14,7 @@ from leeward.errors import InputError
 class PlotOptions(Options):
     """Draw a figure of a campaign or of one of its layouts: PNG, SVG or PDF.
 
-    --farm and --type restrict the figure to these. All figures except aep and convergence need a campaign.
+    --farm and --type select the farms and turbine types. All figures except aep and convergence need a campaign.
 
     Exit codes: 0 drawn; 1 the data is missing or damaged; 2 usage error; 4 the storage is unavailable, or the picture
     cannot be written.
@@ -95,7 +95,7 @@ def _reject_unused(what: str, options: PlotOptions) -> None:
 
 
 OF_FLOW = ("direction", "speed", "height_m", "points")
-# the figures, each a function draw_... in leeward.cli.figures, with the options that only some of them have
+# The options that each figure has in addition to the common ones. Each is drawn by draw_... in leeward.cli.figures.
 FIGURES = {
     "layout": ("key",),
     "map": (),

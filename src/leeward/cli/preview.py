@@ -26,21 +26,21 @@ from leeward.wording import count, duration, json_text, size
 if TYPE_CHECKING:
     from leeward.cli.run import RunOptions
 
-MOST_FARMS = 12  # in the short form
+MOST_FARMS = 12  # lines of farms in the short preview
 MOST_TIGHT = 10
 BARS = "▁▂▃▄▅▆▇█"
 HOURS = 8760
 SUM_SLACK = 1e-6  # rounding error of a sum of probabilities
 
 Tasks = Mapping[tuple[int, int], int]  # number of tasks by farm and type
-Selection = str | Collection[Key] | None  # None: all tasks
+Selection = str | Collection[Key] | None  # None selects all tasks
 
 
 @dataclass(frozen=True)
 class Preview:
     """Facts about a campaign before any layout is computed.
 
-    tight: farms and types whose turbines do not fit, by a quick packing. impossible: the number of farms and types that
+    tight: farms and types whose turbines do not fit in a quick packing. impossible: the number of farms and types that
     raise an error in the run.
     """
 
@@ -52,12 +52,12 @@ class Preview:
     warnings: Sequence[str]
 
     def lines(self, *, is_short: bool) -> Iterator[str]:
-        """Yield the text. is_short: for the start of a run."""
+        """Yield the lines of the preview. is_short: only those for the start of a run."""
         yield from self._farm_lines(MOST_FARMS if is_short else len(self.places))
         yield from capacity_lines(self.campaign)
         yield from wind_lines(self.campaign.physics.site, with_rose=not is_short)
         if not (self.tight or self.impossible or is_short):
-            yield "room: all turbines fit, by a quick packing"
+            yield "room: all turbines fit (tested with a quick packing)"
         yield from self.warning_lines()
 
     def warning_lines(self) -> Iterator[str]:
@@ -102,7 +102,7 @@ def preview(campaign: Campaign, tasks: Tasks) -> Preview:
     for pair in tasks:
         try:
             room = room_for(campaign.physics.constraints(*pair))
-        except InputError:  # the run reports it
+        except InputError:  # the run reports this error
             impossible += 1
             continue
         if not room.fits:
@@ -181,7 +181,7 @@ def estimate_lines(measured: Estimate | None, workers: int) -> Iterator[str]:
         yield "time: not known; the recipe is a custom function, or the turbines do not fit"
         return
     each = f"{measured.task_s:.1f} s" if measured.task_s < 120 else duration(measured.task_s)
-    rough = ", roughly: placing the turbines took all of the measurement" if measured.is_rough else ""
+    rough = "; a rough estimate, because only placing was measured" if measured.is_rough else ""
     wall = max(measured.core_s / workers, measured.task_s)
     yield (
         f"time: about {duration(wall)} with {count(workers, 'worker')} on free cores, up to {each} a layout, "

@@ -1,6 +1,6 @@
 """Progress of commands on standard error, and a line while the wake engine is compiled.
 
-A terminal gets a bar or a line with the elapsed time, anything else a line now and then.
+A terminal shows a bar or a line with the elapsed time. Other streams get a line every few seconds.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from leeward.events import OnProgress
 
 LINE_EVERY_S = 10.0
 COMPILING_EVERY_S = 1.0
-COMPILED_AFTER_S = 3.0  # compiling is over when no kernel has followed for this time
+COMPILED_AFTER_S = 3.0  # compilation has ended if no other kernel starts within this time
 
 
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[OnProgress]:
     """Yield a callback that shows the progress of the command."""
-    if quiet or sys.stderr is None:  # closed before Python started
+    if quiet or sys.stderr is None:  # stderr was closed before Python started
         with on_compile(lambda begins: None):
             yield lambda stage, done, total: None
     elif sys.stderr.isatty():
@@ -34,7 +34,7 @@ def progress(quiet: bool = False) -> Iterator[OnProgress]:
 
 
 def _lines() -> OnProgress:
-    """Return a callback that logs a line every few seconds, and nothing for a command that ends sooner."""
+    """Return a callback that logs a line every few seconds. A short command logs nothing."""
     last = time.monotonic()
 
     def on_progress(stage: str, done: int, total: int) -> None:
@@ -62,18 +62,18 @@ def compiling_shown() -> Iterator[None]:
 
 
 class _CompilingLine:
-    """One line while kernels are compiled, and one with the total time when no other kernel has followed."""
+    """A line while kernels are compiled, and a line with the total time after the last one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._terminal = is_terminal(sys.stderr)
-        self._began: float | None = None  # of the current kernel
+        self._began: float | None = None  # when the current kernel started to compile
         self._ended = self._seconds = 0.0
         self._ticker = threading.Thread(target=self._tick, daemon=True)
         self._is_over = threading.Event()
 
     def on_compile(self, begins: bool) -> None:
-        """Note the beginning or the end of the compilation of a kernel."""
+        """Record that the compilation of a kernel begins or ends."""
         with self._lock:
             now = time.monotonic()
             if begins:
@@ -87,7 +87,7 @@ class _CompilingLine:
                 self._write("")
 
     def end(self) -> None:
-        """End the display; print how long compiling took."""
+        """End the display. Print how long compilation took."""
         self._is_over.set()
         with self._lock:
             self._conclude()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.store import Key
 
-    Selection = str | Collection[Key] | None  # None: all tasks
+    Selection = str | Collection[Key] | None  # None selects all tasks
 
 STORAGE_WAIT_S = 1800.0
 
@@ -81,7 +81,7 @@ class RunOptions(Options):
     only_from: Path | None = Option(None, help="Run only the tasks in this file, which `leeward missing --csv` wrote.")
     retry_failed: bool = Option(False, "--retry-failed", help="Also retry tasks that failed before.")
     adopt: list[Path] | None = Option(
-        None, help="Copy results from here: files of other scripts, folders, another layouts.h5. Repeatable."
+        None, help="Copy results from these files of other scripts, folders or another layouts.h5. Repeatable."
     )
     keep_infeasible: bool = Option(
         False, "--keep-infeasible", help="Also adopt layouts with turbines closer than a rotor diameter."
@@ -95,7 +95,7 @@ class RunOptions(Options):
     dry_run: bool = Option(
         False, "--dry-run", help="Compute and write nothing; print what the run would do, and every error."
     )
-    picture: Path | None = Option(None, help="Write the wind rose to this PNG, SVG or PDF file; with --dry-run.")
+    picture: Path | None = Option(None, help="Write the wind rose to this PNG, SVG or PDF file. Needs --dry-run.")
     quiet: bool = Option(False, "--quiet", "-q", help="Print only the summary.")
     as_json: bool = Option(False, "--json", help="Print events and the summary as JSON lines.")
 
@@ -153,11 +153,11 @@ def _chosen(options: RunOptions) -> "Campaign":
 
 
 def _prepare(engine: str) -> None:
-    """Check the cache of the kernels, and silence Dask: the run reports the same events itself."""
+    """Check the kernel cache, and silence Dask's log, because the run reports the same events."""
     if engine == "local":
         from leeward.wind.cache import cache_folder
 
-        cache_folder()  # warns once if it cannot be used; workers would warn only in their logs
+        cache_folder()  # warn here if the folder cannot be used; workers warn only in their logs
     if engine not in ("dask", "slurm"):
         return
     import distributed.config  # noqa: F401 (sets up its logging)

@@ -18,7 +18,7 @@ from leeward.events import OnEvent
 from leeward.wording import count, json_text, printable
 
 MOST_FARMS = 12
-MOST_FAILURES = 1000  # events that cannot be printed before printing ends; a full disk may get space again
+MOST_FAILURES = 1000  # printing ends after this many errors, not at the first: a full disk may get space again
 
 
 @contextlib.contextmanager
@@ -83,13 +83,13 @@ class RunBar(Bar):
         pace.on_event(event)
         if kind in ("compiling", "compiled"):
             self.on_compile(kind == "compiling")
-        text = None if kind == "compiling" else sentence(event)  # shown as a row of its own
+        text = None if kind == "compiling" else sentence(event)  # the bar shows compilation in a separate row
         if text is not None:
             self.console.print(printable(text), highlight=False, markup=False)
         if kind == "done" and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
-                # a copy, because another thread may be drawing the table
+                # replace the dict, because another thread may be drawing the table
                 self._best = {**self._best, farm: (event["aep"], event["key"])}
         if kind in ("began", "done", "failed", "again"):
             done = pace.done + pace.failed
@@ -171,9 +171,9 @@ def _host(event: dict[str, Any]) -> str:
 
 def _stopping(event: dict[str, Any]) -> str:
     if not event["in_hand"]:
-        return "stopping when this step is done; repeat to stop now"
+        return "stopping when this step is done; a second Ctrl-C or SIGTERM stops it now"
     tasks, limit = count(event["in_hand"], "running task"), f"{event['grace_s']:g} s"
-    return f"stopping: waiting for {tasks}, at most {limit}; repeat to stop now"
+    return f"stopping: waiting for {tasks}, at most {limit}; a second Ctrl-C or SIGTERM stops it now"
 
 
 def _began(event: dict[str, Any]) -> str:
@@ -184,7 +184,7 @@ def _began(event: dict[str, Any]) -> str:
 
 
 def _joined(event: dict[str, Any]) -> str | None:
-    """Return where results are stored: once for all hosts, and again for each host that cannot store them itself."""
+    """Return a line on where results are stored: one for all hosts, and one for each host that cannot store them."""
     if not event["is_news"]:
         return None
     if event["stores"]:
@@ -210,7 +210,7 @@ def _adopted(event: dict[str, Any]) -> str:
         if event[what]:
             parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for example {event[what][0]}")
     if event["disagreeing"]:
-        parts.append(f"{len(event['disagreeing'])} had an AEP that differs from the wake engine's, which is used")
+        parts.append(f"{len(event['disagreeing'])} had an AEP that differs from the computed one, which is used")
     disagreements = (
         f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
         for one in event["disagreeing"]
@@ -225,7 +225,7 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "put-aside": "the old run is now {run}",
     "checking": "checking {shards} results of an earlier run",
     "checked": "{valid} results of an earlier run are valid, {bad} files are not",
-    "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
+    "adopting": lambda event: f"adopting results from {', '.join(event['sources'])}",
     "adopted": _adopted,
     "began": _began,
     "compiling": lambda event: _host(event) + COMPILING,

@@ -20,9 +20,9 @@ from leeward.watch import MAKE_ROOM, is_out_of_room
 from leeward.wording import count, duration, json_text, listed
 
 MOST_LISTED = 10
-MOST_CAPACITIES = 20  # lines about installed power
-MOST_FARMS = 4  # named in one line
-LONGEST_NAME = 24  # letters of a name in a table
+MOST_CAPACITIES = 20  # largest number of lines about installed power
+MOST_FARMS = 4  # largest number of farms to name in one line
+LONGEST_NAME = 24  # characters of a name in a table
 
 Pair = tuple[int, int]  # farm_idx and type_idx
 
@@ -72,12 +72,12 @@ def conclude(report: RunReport, as_json: bool) -> None:
         else:
             print_summary(report, _command())
         sys.stdout.flush()
-    except OSError:  # no reader, or disk full: the exit code still tells how the run ended
+    except OSError:  # the reader is gone or the disk is full; the exit code still tells how the run ended
         discard_output()
 
 
 def _command() -> str:
-    """Return the command that resumes this run: the same without options that apply once."""
+    """Return the command that resumes this run: the current one, without options that apply only once."""
     once = ("--new", "--retry-failed", "--take-over")
     return shlex.join(["leeward", *(word for word in sys.argv[1:] if word not in once)])
 
@@ -120,7 +120,7 @@ def print_summary(report: RunReport, command: str) -> None:
     for line in first_of(causes, f": leeward status {report.paths.root}", MOST_LISTED):
         print(line)
     if report.signal is not None and not report.is_complete:
-        merged = "" if report.merged is not None else "; the next run merges"
+        merged = "" if report.merged is not None else "; the next run merges the results"
         name = signal.Signals(report.signal).name
         print(f"interrupted by {name}: {count(missing, 'layout')} missing{merged}. To resume: {command}")
     elif report.engine_lost:

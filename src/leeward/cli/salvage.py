@@ -37,10 +37,10 @@ class SalvageOptions(Options):
     and heaps, and rebuilding the datasets that they lead to.
 
     Each result found is verified (its checksum matches) or plausible (it has no checksum, but layout and attributes are
-    complete, finite and consistent with each other and with the other results; with --campaign, the layout is also
-    inside its area and spaced, and has its AEP). In the output, plausible results have the attributes
-    `evidence="plausible"` and `recovered_by`. Lost results that left a trace are listed with the reason; others are
-    known only with a campaign.
+    complete, finite and consistent with each other and with the other results; with --campaign, the layout
+    also satisfies boundary and spacing, and its AEP is the stored one). In the output, plausible results have the
+    attributes `evidence="plausible"` and `recovered_by`. Lost results that left a trace are listed with the reason;
+    others are known only with a campaign.
 
     Exit codes: 0 no expected result is missing or, without a campaign, no file is damaged; 3 otherwise; 1 other errors;
     2 usage error; 4 the output cannot be written.
@@ -72,7 +72,7 @@ def salvage(options: SalvageOptions) -> None:
 
 
 def _is_well(report: "store.MergeReport") -> bool:
-    """Return whether no expected result is lost, or, if those are not known, whether no file is damaged."""
+    """Return whether no expected result is missing or, if these are not known, whether no file is damaged."""
     if report.problem or report.unresolved:
         return False
     return not report.missing if report.missing is not None else not report.bad_files
@@ -89,7 +89,7 @@ def _recovered(report: "store.MergeReport", file: "store.SourceReport") -> tuple
 def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     files = [file for file in report.files if file.copy]
     intact = len(report.files) - len(files)
-    ordered = sorted(files, key=lambda file: file.is_good)  # the damaged ones first
+    ordered = sorted(files, key=lambda file: file.is_good)  # damaged files first
     if files:
         header = ("file", "size", "state", "found", "verified", "plausible", "lost")
         rows = []
@@ -100,7 +100,7 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
             rows.append((file.place, size(file.size), file.verdict, found, verified, plausible, lost))
         yield table(rows, header=header, right=(1, 3, 4, 5, 6), indent="", most=MOST_LISTED, rest=" files, in the log")
         if any(file.verdict is not store.Verdict.VALID for file in files):
-            yield "  +: and results that left no trace in a damaged file"
+            yield "  +: a damaged file may have held more results, which left no trace"
     if intact:
         yield f"{count(intact, 'file')} intact, with a checksum for every result"
     losses = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in ordered for bad in file.bad)
@@ -123,7 +123,7 @@ def _next(report: "store.MergeReport", options: SalvageOptions) -> Iterator[str]
     preferred = [] if prefer is None else ["--prefer", prefer.value]
     refused = sum(file.refused for file in report.files)
     if refused:
-        yield f"{count(refused, 'result')} rejected by the campaign; is it the one that the files were made for?"
+        yield f"{count(refused, 'result')} rejected by the campaign; check that the files were made for this campaign"
         yield f"To keep them without checking against the campaign: {command(*again, *preferred)}"
     if report.unresolved:
         yield from ways_to_prefer(again, campaign_words(campaign))
@@ -140,13 +140,13 @@ def _beside(sources: list[Path], output: Path) -> Iterator[str]:
     for path in sources:
         run = path.with_suffix(".run") if path.suffix == ".h5" else path
         if run != path and run.is_dir() and run not in sources:
-            yield f"{run}, beside it, may hold all results: {command('merge', run, '-o', output)}"
+            yield f"{run} may hold all results. To merge them: {command('merge', run, '-o', output)}"
         if (
             path.suffix == ".run"
             and (aside := store.RunPaths.of(path).quarantine).is_dir()
             and any(aside.glob("*.h5.*"))
         ):
-            yield f"{aside} has files that did not verify; add it to the sources to include them"
+            yield f"{aside} has files that failed verification; add it to the sources to include them"
 
 
 def _as_data(report: "store.MergeReport") -> dict[str, Any]:

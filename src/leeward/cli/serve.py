@@ -15,7 +15,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 
 class ServeOptions(Options):
-    """Show a campaign in a browser, during and after a run; Ctrl-C ends it.
+    """Show a campaign in a browser, during and after a run. Ctrl-C stops the server.
 
     Prints an address with a token. Anyone with this address can view the pages; nobody can change anything. The server
     listens only on this machine (127.0.0.1); from another machine, use the SSH tunnel that the command prints.
@@ -38,7 +38,7 @@ def serve(options: ServeOptions) -> None:
     from leeward.web import Access, Dashboard
     from leeward.web.model import Model
 
-    place = given_place(options.path).absolute()  # so that the commands on its pages work in any folder
+    place = given_place(options.path).absolute()  # absolute, so that the commands on the pages work in any folder
     host = options.host
     names = [*(options.name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
     model = Model(place, given_campaign(options.campaign))
@@ -50,7 +50,7 @@ def serve(options: ServeOptions) -> None:
             raise
         listening = Dashboard(model, host, 0, access)
     with listening as dashboard:
-        model.observation()  # raises an error before anything is served
+        model.observation()  # raises an error now, before any page is served
         model.warm_up()
         print(f"{place}: open in a browser")
         print(f"  {dashboard.address}")
@@ -59,7 +59,7 @@ def serve(options: ServeOptions) -> None:
             print(f"  ssh -N -L {dashboard.port}:{LOOPBACK}:{dashboard.port} {socket.gethostname()}")
         else:
             print(f"Note: listening on {host}, unencrypted; anyone who intercepts the address can view the pages.")
-        print("Ctrl-C ends it.", flush=True)
+        print("Ctrl-C stops the server.", flush=True)
         try:
             dashboard.serve()
         except KeyboardInterrupt:

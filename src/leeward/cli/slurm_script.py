@@ -17,10 +17,10 @@ from leeward.errors import InputError
 if TYPE_CHECKING:
     from leeward.campaign.execution import SlurmSpec
 
-COORDINATOR = {"cores": 1, "memory": "4GB"}  # size of a job that starts others
+COORDINATOR = {"cores": 1, "memory": "4GB"}  # size of a job that only starts other jobs
 LONGEST_WARNING_S, SHORTEST_WARNING_S = 300, 30
 SHORTEST_WALLTIME_S = 120
-LAST_CALL_S = 20  # requeue this many seconds before the end
+LAST_CALL_S = 20  # the job requeues itself this many seconds before its time limit
 
 SCRIPT = Template("""\
 #!/usr/bin/env bash
@@ -119,8 +119,8 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
     warning = int(max(SHORTEST_WARNING_S, min(LONGEST_WARNING_S, settings.walltime_s // 4)))
     job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
     directives = [f"--{name}={value}" for name, value in given(picked(settings, "partition", "account")).items()]
-    directives += settings.options if engine == "local" else []  # they are for the jobs that compute
-    beside = Path(sys.executable).parent / "leeward"  # the installation that prints the script
+    directives += settings.options if engine == "local" else []  # these options are only for jobs that compute
+    beside = Path(sys.executable).parent / "leeward"  # use the installation that prints the script
     program = beside if beside.exists() else "leeward"
     return SCRIPT.substitute(
         campaign=campaign.replace("\n", " "),

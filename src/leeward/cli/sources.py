@@ -13,7 +13,7 @@ from leeward.wording import listed
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
 
-PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # new name of the old run after `leeward run --new`
+PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # name that `leeward run --new` gives to the old run
 
 
 def campaign_words(campaign: str | None) -> list[str]:
@@ -95,7 +95,7 @@ def run_campaign(source: Path | None) -> "Campaign":
 
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":
-    """Return the given campaign, else the only one stored in these places, or raise InputError. why: what needs it."""
+    """Return the given campaign, else the only one stored in these places. why: its use, named in the error."""
     found, problems = known_campaigns(campaign, paths)
     if problems:
         raise InputError(f"{problems[0]}; {why} needs a campaign: give it with --campaign")

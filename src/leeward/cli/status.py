@@ -47,13 +47,13 @@ def status(options: StatusOptions) -> None:
         while True:
             seen = watch.snapshot(place, seeds=options.seed)
             is_well = seen.is_running or not (seen.missing or seen.failed)
-            code = 0 if is_well else EXIT_INCOMPLETE  # set before printing, which Ctrl-C may interrupt
+            code = 0 if is_well else EXIT_INCOMPLETE  # set the code before printing, because Ctrl-C may interrupt it
             _print(seen, options)
             if not (options.watch and seen.is_running):
                 break
             time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
-        pass  # the usual end of --watch
+        pass  # Ctrl-C is the usual end of --watch
     raise Exit(code)
 
 
