@@ -510,7 +510,7 @@ def test_whole_flow_figures(problem):
     free = problem.farm.flow(x, y).free_mean_speed()
     assert f"free wind: {free:.2f} m/s" in mean.axes[0].get_title()
     assert mean.axes[1].get_ylabel() == "wind speed 150 m above ground, m/s"
-    with pytest.raises(InputError, match="belong together"):
+    with pytest.raises(InputError, match="must be given together"):
         plots.flow_figure(problem, x, y, direction_deg=270.0)
 
 

@@ -52,16 +52,18 @@ def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:
 
     def counts(bad: FoundResult | FoundFile) -> bool:
         if isinstance(bad, FoundFile) or bad.key is None:
-            return not choice.keys  # all the named keys were found, so this file held others
+            return not choice.keys  # all keys of the selection were found, so this file held other results
         return bad.key in choice and bad.key not in layouts
 
     return [bad for bad in layouts.bad if counts(bad)]
 
 
 def chosen(layouts: Layouts, choice: Choice) -> Layouts:
-    """Return the selected results, or raise if there are none."""
+    """Return the selected results. Raise BadSourceError or InputError if there are none."""
     if not len(layouts) and layouts.bad:
-        raise BadSourceError(f"{layouts.path}: {len(layouts.bad)} damaged, no intact results; see `leeward check`")
+        raise BadSourceError(
+            f"{layouts.path}: {len(layouts.bad)} damaged, no intact results; `leeward check` lists the reasons"
+        )
     if not len(layouts):
         raise InputError(f"{layouts.path}: has no results")
     for key in choice.keys:

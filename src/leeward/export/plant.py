@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-CURVE_STEP_M_S = 0.002  # spacing of the points that replace a curved piece of a power curve
-FASTEST_M_S = 100.0  # last point of curves for programs that assume 0 beyond it
+CURVE_STEP_M_S = 0.002  # distance between the points that replace a curved piece of a power curve
+FASTEST_M_S = 100.0  # curves end here for programs that assume 0 beyond the last point
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,12 @@ def parquet_pieces(request: "Request") -> Iterator[bytes]:
 
 
 class _Buffer(io.BytesIO):
-    """A stream that is emptied after each piece, and still tells its position in the whole file."""
+    """A stream that is emptied after each piece. Its position is still that in the whole file."""
 
     _taken = 0
 
     def take(self) -> bytes:
-        """Return and drop the contents."""
+        """Return the contents and empty the stream."""
         piece = self.getvalue()
         self._taken += len(piece)
         self.seek(0)

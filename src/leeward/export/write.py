@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 class Format:
     """An export format. Of two formats with the same file extension, the first is the default.
 
-    writer: module and name of a function that takes a Request and yields the bytes of the file. Nothing is written
-    before its first piece, so it raises InputError until then. A writer of a single layout uses `Request.plant`.
+    writer: module and name of a function that takes a Request and yields the bytes of the file. It raises
+    InputError only before its first piece, when nothing is written yet. A writer of a single layout uses
+    `Request.plant`.
     on_request: extensions that the format has only if it is named with --format.
     """
 
@@ -136,10 +137,10 @@ def export_layouts(
     if not len(layouts):
         raise InputError(f"{layouts.path}: no results to export")
     pieces = form.pieces(Request(form, output.suffix.lower(), layouts, campaign, per, by_seed))
-    first = next(pieces)  # raises InputError while nothing is written
+    first = next(pieces)  # raises InputError before anything is written
     target = Path(os.path.realpath(output))
     try:
-        remove_left_overs_of(target)  # from a killed export
+        remove_left_overs_of(target)  # temporary files of a killed export
         with Temporary(target) as temporary:
             with os.fdopen(os.dup(temporary.handle), "wb") as file:
                 file.write(first)
@@ -148,7 +149,7 @@ def export_layouts(
             temporary.put_in_place()
         sync_folder(target.parent)
     except OSError as error:
-        raise StorageError(f"{output}: cannot be written ({error}); nothing half-written is left") from error
+        raise StorageError(f"{output}: cannot be written ({error}); no partial file is left") from error
     return len(layouts)
 
 

@@ -89,7 +89,9 @@ def _identity(path: Path, line: int, cells: dict[str, str], columns: Sequence[st
     for column in columns:
         cell = cells[column]
         if not cell:
-            raise InputError(f"{path}, line {line}: {column} is empty, but not in other lines; fill in all or none")
+            raise InputError(
+                f"{path}, line {line}: {column} is empty, but other lines have a value; fill in all lines or none"
+            )
         yield _whole(path, line, column, cell) if column in NUMBERS else _unguarded(cell)
 
 

@@ -20,14 +20,14 @@ from leeward.layout import Area
 from leeward.plots import ground
 from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
 
-BELOW = 12  # farms: up to this many, the key is always below the map
-DOT = 0.006  # of the map's longer side: smaller rotors are drawn this large
-DOT_IN_AREA = 0.12  # of an area's longer side: the limit of DOT, so that turbines do not hide small areas
-FEW_LINES = 20  # lines of the key that always fit, however low the map is
-KEY_LETTER, KEY_LINE = 0.056, 0.16  # width of a letter and height of a line of the key, inches
-LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # of the font size: width and height of a letter
-LONGEST_KEY = 60  # lines of the key beside the map
-LONGEST_NAME = 72  # letters of a line
+BELOW = 12  # with at most this many farms, the legend is always below the map
+DOT = 0.006  # fraction of the map's longer side; smaller rotors are drawn this large
+DOT_IN_AREA = 0.12  # fraction of an area's longer side; limits DOT, so that turbines do not hide small areas
+FEW_LINES = 20  # lines of the legend that always fit, even beside a low map
+KEY_LETTER, KEY_LINE = 0.056, 0.16  # width of a letter and height of a line of the legend, inches
+LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # width and height of a letter, relative to the font size
+LONGEST_KEY = 60  # largest number of lines of the legend
+LONGEST_NAME = 72  # characters of a name
 MANY, MOST_LARGER = 100, 2.0  # with more farms than this the map grows, at most to twice its side
 MAP_INCHES = 6.6  # side of a square map
 NARROW = 3.2  # inches: a narrower map has no room for a colour bar below it
@@ -39,7 +39,7 @@ BY_FACTOR = ["Types are compared by capacity factor:", "their installed power di
 class FarmLayout:
     """A farm with its best layout: x, y (m), AEP (GWh) and, if known, the wake loss of each turbine as a fraction.
 
-    label: a few characters on the map. name: its explanation in the key. installed_mw: NaN if unknown. is_by_factor:
+    label: a few characters on the map. name: its explanation in the legend. installed_mw: NaN if unknown. is_by_factor:
     the layout is the best of several turbine types by capacity factor, not by AEP.
     """
 
@@ -65,8 +65,9 @@ def plot_best_layouts(
 ) -> EllipseCollection | None:
     """Draw all farm areas with a layout in each, north up, to scale, in metres with ticks in kilometres.
 
-    neighbours: x and y of existing turbines; nearby ones are drawn in grey. key: add a list of names and AEPs beside
-    the axes. Return the turbines of the last farm, for a colour bar of all farms; None if a farm has no wake losses.
+    neighbours: x and y of existing turbines; nearby ones are drawn in grey. key: add a legend with names and AEPs
+    beside the axes. Return the turbines of the last farm, for a colour bar of all farms; None if a farm has no wake
+    losses.
     """
     drawn = _draw_farms(ax, farms, neighbours, title)
     if key:
@@ -78,7 +79,7 @@ def plot_best_layouts(
 def _draw_farms(
     ax: Axes, farms: Sequence[FarmLayout], neighbours: ground.Positions | None, title: str | None
 ) -> EllipseCollection | None:
-    """Draw everything except the labels and the key."""
+    """Draw everything except the labels and the legend."""
     if not farms:
         raise InputError("no farms to draw; expected at least one")
     areas = shapely.union_all([farm.area.to_shapely() for farm in farms])
@@ -102,7 +103,7 @@ def _draw_farms(
 def best_layouts_figure(
     farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: ground.Positions | None = None
 ) -> Figure:
-    """Return the map with a colour bar and a key, which is below the map if the key is short or the map narrow."""
+    """Return the map with a colour bar and a legend. A short legend, or that of a narrow map, is below the map."""
     side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
     figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()
@@ -137,7 +138,7 @@ def _draw_labels(ax: Axes, farms: Sequence[FarmLayout]) -> None:
 
 
 def _key_line(farm: FarmLayout, longest: int) -> str:
-    """Return a line of the key. longest: characters of the name."""
+    """Return a line of the legend. longest: largest number of characters of the name."""
     factor = capacity_factor(farm.aep_gwh, farm.installed_mw)
     power = "" if math.isnan(factor) else f", {farm.installed_mw:.6g} MW, {100.0 * factor:.1f} %"
     return f"{farm.label}  {shortened(farm.name, longest)}: {farm.aep_gwh:.1f} GWh{power}"
@@ -150,7 +151,7 @@ def _add_key(ax: Axes, farms: Sequence[FarmLayout], most: int, columns: int = 1)
 
 
 def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width: float) -> None:
-    """Add the key below the map, in as many columns as fit into the width (inches)."""
+    """Add the legend below the map, in as many columns as fit into the width (inches)."""
     letters = int(width / KEY_LETTER)
     longest = min(LONGEST_NAME, letters - max(len(_key_line(farm, 0)) for farm in farms))
     handles, lines = _key(farms, most, longest)
@@ -159,7 +160,7 @@ def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width
 
 
 def _key(farms: Sequence[FarmLayout], most: int, longest: int) -> tuple[list[Line2D], list[str]]:
-    """Return the handles and texts of the key."""
+    """Return the handles and texts of the legend."""
     lines = [_key_line(farm, longest) for farm in farms[:most]]
     if len(farms) > most:
         lines.append(f"and {len(farms) - most} more")

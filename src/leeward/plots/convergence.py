@@ -16,7 +16,7 @@ from leeward.plots.style import FAINT, INK, LEGEND, TEXT, Look, new_figure, set_
 
 Over = Literal["steps", "phases"]
 
-ONE_BY_ONE = 6  # up to this many curves, each has a colour and a name of its own
+ONE_BY_ONE = 6  # with at most this many curves, each has its own colour and name
 MARKS = "osD^vP*X"
 MEANING = "descent, polish: current layout, feasible or not\nsearch: best feasible layout so far"
 

@@ -13,14 +13,14 @@ from leeward.charts import SAME_SHARE, Array, above_median, colours_apart, short
 from leeward.errors import InputError
 from leeward.plots.style import FAINT, INK, LEGEND, SMALL, TEXT, TINY, Look, literal, new_figure, set_style, show_values
 
-BOX_FROM = 5  # seeds: a box needs at least this many
+BOX_FROM = 5  # smallest number of seeds for a box
 GOLDEN = (5.0**0.5 - 1.0) / 2.0  # multiples of it, modulo 1, are evenly spread
 LETTERS_PER_INCH = 14.0
 LEGEND_COLUMNS = 4
 LONGEST_NAME = 32  # characters: longer names would push the axes off the figure
-NAMED_BEST = 12  # cells: up to this many, the best seed of each is labelled
+NAMED_BEST = 12  # with at most this many cells, the best seed of each is labelled
 BY_FACTOR = "capacity factor, %\n(installed power of types\ndiffers by more than 0.5 %)"
-NAMED_WIDTH = 0.44  # inches of a cell that the label of its best seed needs
+NAMED_WIDTH = 0.44  # width of a cell that has room for the label of its best seed, inches
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm
 from leeward.wind.flow import Flow
 
-AROUND = 0.08  # of the area's longer side: margin of the map
-POINTS = 800  # along the longer side: enough to show narrow wakes
-POINTS_OF_MEAN = 200  # the mean is smoother and takes a thousand times as long
+AROUND = 0.08  # margin of the map, as a fraction of the area's longer side
+POINTS = 800  # grid points along the longer side; enough to show narrow wakes
+POINTS_OF_MEAN = 200  # fewer, because the mean is smoother and takes a thousand times as long
 SMALLEST_SPAN = 0.01  # m/s: smaller differences are rounding errors
 SLOWEST_SHARE = 0.005  # fraction of the map, just behind rotors, that is slower than the colour scale
 
@@ -112,7 +112,7 @@ def flow_figure(
     (default: 800, for the mean 200). threads: number of threads.
     """
     if (direction_deg is None) != (speed_m_s is None):
-        raise InputError("direction and speed belong together; give both, or neither for the mean")
+        raise InputError("direction and speed must be given together; give both, or neither for the mean")
     farm, neighbours = problem.farm, ground.neighbours_of(problem.farm)
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
     points = points or (POINTS_OF_MEAN if direction_deg is None else POINTS)

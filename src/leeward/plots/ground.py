@@ -25,12 +25,12 @@ Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
 MOST_TICKS = 6
 NEIGHBOUR_LEGEND = "grey: existing turbines"
-SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn this large
-LONGEST = 8.0  # inches of a map
-NARROWEST = 2.8  # inches of a figure: its text needs this much
+SMALLEST_DOT = 0.016  # fraction of the area's longer side; smaller rotors are drawn this large
+LONGEST = 8.0  # longest side of a map, inches
+NARROWEST = 2.8  # smallest width of a figure, inches; its text needs this much
 ROUNDS = 6  # at most this many rounds of arranging and resizing; two or three are usually enough
 SAME = 0.005  # inches: smaller differences in size do not matter
-SIDE = 5.0  # inches of a square map
+SIDE = 5.0  # side of a square map, inches
 WIDE = 2.2  # width over height: a wider map is too low for a colour bar beside it
 
 

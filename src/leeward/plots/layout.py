@@ -31,7 +31,7 @@ class PlacedTurbines:
 
 
 Placed = Solution | PlacedTurbines
-SMALLEST_CIRCLE = 1.3  # of a dot's diameter: smaller spacing circles are left out
+SMALLEST_CIRCLE = 1.3  # relative to the diameter of a dot; smaller spacing circles are left out
 
 
 def plot_layout(

@@ -42,14 +42,14 @@ def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
     """Return the known AEPs (GWh) of the selected results, sorted by key; raise BadSourceError if there are none."""
     if path.is_dir() and run_of(path) is None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about other, damaged results
+            warnings.simplefilter("ignore")  # warnings about damaged results
             layouts = open_layouts(path)
         with layouts:
             found = {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
     else:
         found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
         if not found:
-            snapshot(path)  # raises if the file is damaged
+            snapshot(path)  # raises an error if the file is damaged
     aeps = {key: aep for key, aep in found.items() if aep is not None and key in choice}
     if not aeps:
         chosen = sum(key in choice for key in found)
@@ -80,7 +80,10 @@ def _planned_mw(campaign: Campaign | None, farm: int, kind: int) -> float | None
 def layout_problem(campaign: Campaign, key: Key) -> LayoutProblem:
     """Return the layout problem of a result, or raise InputError if the campaign does not contain it."""
     if key not in campaign:
-        raise InputError(f"{key} is not a task of the campaign {campaign.name}, so its area is not known")
+        raise InputError(
+            f"{key} is not a task of the campaign {campaign.name}, so its area is not known; give "
+            "its campaign with --campaign"
+        )
     return campaign.problem(key.farm_idx, key.type_idx)
 
 
