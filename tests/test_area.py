@@ -347,7 +347,7 @@ def metres(**more):
 def test_metres_without_a_name():
     area = Area.from_geojson(metres(), crs="EPSG:25831")
     assert area == Area.from_arrays(*ring(SQUARE), crs="EPSG:25831")
-    assert area.notes == ("coordinates taken as EPSG:25831: the source names no other",)
+    assert area.notes == ("coordinates read as EPSG:25831, because the source names no coordinate system",)
     assert Area.from_geojson(metres(crs=None)) == square()
     assert Area.from_geojson(metres(crs=None), crs="EPSG:25831") == area
 
@@ -421,8 +421,8 @@ OPEN_CRS = {"type": "link", "properties": {"href": "http://example.com/crs"}}
         (lambda: Area.from_wkt("POLYGON ((0 0, 4 4, 0 4, 4 0, 0 0))"), r"the WKT is not .*Self-intersection\[2 2\]"),
         (lambda: Area.from_wkt("POLYGON ((0 0, 4 4, 0 nan, 0 0))"), r"the WKT: ring\[2, 1\] is nan"),
         (lambda: Area.from_wkt(5), "WKT is 5; expected text"),
-        (lambda: Area.union([]), "a union of no areas"),
-        (lambda: Area.union([square(), "sea"]), "with 'sea'; expected an Area"),
+        (lambda: Area.union([]), "no areas to join"),
+        (lambda: Area.union([square(), "sea"]), "one of the areas is 'sea'; expected an Area"),
     ],
 )
 def test_bad_shapes(make, says):
@@ -505,7 +505,7 @@ def test_bad_targets():
         ([CABLE, "reef"], 5.0, "zone 1 is 'reef'; expected an Area or a shapely geometry"),
         (5, 5.0, "zones are 5; expected an Area"),
         (shapely.Polygon(np.column_stack(BOW_TIE)), 5.0, "zone 0 is not a valid polygon: Self-inter"),
-        (Area.from_arrays(*SQUARE, crs="EPSG:25832"), 5.0, "different coordinate systems: EPSG:25831, EPSG:25832"),
+        (Area.from_arrays(*SQUARE, crs="EPSG:25832"), 5.0, "several coordinate systems: EPSG:25831, EPSG:25832"),
     ],
 )
 def test_bad_zones(zone, buffer, says):
@@ -516,7 +516,7 @@ def test_bad_zones(zone, buffer, says):
 
 def test_zones_of_zones():
     zoned = square().without(CABLE, 100.0)
-    with pytest.raises(InputError, match="zone 0 has excluded zones itself; expected a plain area"):
+    with pytest.raises(InputError, match="zone 0 has excluded zones itself; expected an area without zones"):
         Area.circle(EAST, NORTH, 9000.0).without(zoned)
     with pytest.raises(InputError, match="overlaps another area; make the union of the areas first"):
         Area.union([zoned, horseshoe()])

@@ -229,15 +229,15 @@ def test_own_function(small_site, turbine):
         ({"time_budget_s": "soon"}, "time_budget_s"),
         ({"callback": 3}, "callback is 3"),
         ({"smart_start": {"grid_size": 5}}, "expected SmartStart"),
-        ({"recipe": "random", "smart_start": SmartStart()}, "does not use; remove it"),
+        ({"recipe": "random", "smart_start": SmartStart()}, "does not use it; remove it"),
         ({"effort": "heroic"}, "effort is 'heroic'; expected one of fast, normal, thorough"),
         ({"recipe": "smart"}, "recipe is 'smart'; expected one of smart_start"),
         ({"recipe": 3}, "recipe is 3"),
         ({"time_budget_s": 0}, "time_budget_s is 0"),
         ({"time_budget_s": 1, "work": 1}, "both given"),
         ({"work": 0}, "work is 0"),
-        ({"recipe": "start+refine"}, "start missing"),
-        ({"start": ([0], [0])}, "start given"),
+        ({"recipe": "start+refine"}, "needs a start layout"),
+        ({"start": ([0], [0])}, "does not use a start layout"),
         ({"recipe": "start", "start": 3}, "expected a pair"),
         ({"recipe": "start", "start": ([0.0], [0.0])}, "x has 1 coordinates; expected 12"),
     ],
@@ -272,8 +272,8 @@ def test_a_problem_is_asked_about_all_its_turbines(problem, question):
         ({"n_turbines": 0}, "n_turbines is 0"),
         ({"n_turbines": 2.5}, "n_turbines is 2.5"),
         ({"n_turbines": None}, "n_turbines is missing"),
-        ({"spacing_m": None}, "one of spacing_m and spacing_diameters"),
-        ({"spacing_diameters": 3}, "one of spacing_m and spacing_diameters"),
+        ({"spacing_m": None}, "as spacing_m or as spacing_diameters, not both"),
+        ({"spacing_diameters": 3}, "as spacing_m or as spacing_diameters, not both"),
         ({"spacing_m": -5}, "spacing_m is -5"),
         ({"spacing_m": [500, 600]}, "expected a number, or a dict"),
         ({"spacing_m": {}}, "has no entry for"),
@@ -291,7 +291,7 @@ def test_bad_problems(small_site, turbine, options, said):
 def test_a_list_of_turbines_is_counted(small_site, turbine):
     farm = WindFarm(small_site, [turbine] * 5)
     assert LayoutProblem(farm, square(5000), spacing_m=720).n_turbines == 5
-    with pytest.raises(InputError, match="list of 5 turbines"):
+    with pytest.raises(InputError, match="the farm has 5 turbines"):
         LayoutProblem(farm, square(5000), 6, spacing_m=720)
 
 

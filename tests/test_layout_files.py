@@ -144,7 +144,7 @@ def test_a_turbine_of_a_file(ran, tmp_path):
         (["farm0_t0_s0"], {}, [], "hub_height_m"),  # the default turbine is another one
         (["farm0_t0_s0"], {"key": None, "type_idx": "7"}, ["C"], "is of type 7, but sample has the types 0 'gen"),
         (["farm0_t0_s0"], {}, ["C", "--type", "1"], "farm0_t0_s0 is of type 0, but --type is 1"),
-        (["farm0_t0_s0"], {"crs": "EPSG:25832"}, ["C"], "is in EPSG:25832, but the campaign in EPSG:25831"),
+        (["farm0_t0_s0"], {"crs": "EPSG:25832"}, ["C"], "is in EPSG:25832, but the campaign is in EPSG:25831"),
         (["farm0_t0_s0"], {}, ["C", "--rated-power-mw", "10"], "give one or the other"),
         (["farm0_t0_s0"], {}, ["--type", "0"], "without --campaign; give both"),
         (["farm0_t0_s0"], {"key": None, "type_idx": None, "turbine_type": "?"}, ["C"], "no type has the name '?'"),
@@ -204,7 +204,7 @@ def test_columns_tell_layouts_apart(tmp_path):
         ("seed,turbine,x_m,y_m\n0,0,1,2\n0,0,3,4\n", "lines 2 and 3: turbine 0 twice"),
         ("x_m,y_m,rotor_diameter_m\n1,2,195\n3,4,240\n", "rotor_diameter_m is 195 and 240 in one layout"),
         ("x_m,y_m,layout_aep_gwh\n1,2,195\n3,4,\n", "layout_aep_gwh is 195 and empty in one layout"),
-        ("key,x_m,y_m\nfarm0_t0_s0,1,2\n,3,4\n", "line 3: key is empty, but not in other lines"),
+        ("key,x_m,y_m\nfarm0_t0_s0,1,2\n,3,4\n", "line 3: key is empty, but other lines have a value"),
         ("key,farm_idx,x_m,y_m\nfarm0_t0_s0,1,1,2\n", "line 2: key is farm0_t0_s0 but farm_idx is 1"),
         ("key,seed,x_m,y_m\na,0,1,2\na,1,3,4\n", "lines 2 and 3: key a has two values of seed, 0 and 1"),
         (

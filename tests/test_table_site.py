@@ -54,7 +54,7 @@ def test_edges_of_speed_bins(probability):
     assert edges.settings() == centres.settings()
     with pytest.raises(InputError, match="edges of bins, set speed_bins: edges"):
         Site.from_table(SECTORS, EDGES, probability)
-    with pytest.raises(InputError, match="exact conditions have speeds, not bins"):
+    with pytest.raises(InputError, match="kind is exact, but speed_bins is edges"):
         Site.from_table(SECTORS, EDGES, probability, speed_bins="edges", kind="exact")
     with pytest.raises(InputError, match="expected increasing edges"):
         Site.from_table(SECTORS, EDGES[::-1], probability, speed_bins="edges")

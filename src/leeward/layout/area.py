@@ -29,8 +29,8 @@ from leeward.wind.checks import finite_array, positive
 
 Array = npt.NDArray[np.float64]
 
-ON_BOUNDARY_M = 1e-9  # points this little outside count as on the boundary: the spacing of floats at 6 000 000 m
-NEARLY_M = 1e-6  # points this little outside are corrected by a small step
+ON_BOUNDARY_M = 1e-9  # points at most this far outside count as on the boundary; the spacing of floats near 6 000 000 m
+NEARLY_M = 1e-6  # a small step moves points at most this far outside to the boundary
 POLISHING_STEPS = 60
 MOST_DRAWS = 10_000_000
 
@@ -112,9 +112,9 @@ class Area:
         areas = list(areas)
         for area in areas:
             if not isinstance(area, Area):
-                raise InputError(f"a union of areas with {area!r:.60}; expected an Area")
+                raise InputError(f"one of the areas is {area!r:.60}; expected an Area")
         if not areas:
-            raise InputError("a union of no areas; expected at least one")
+            raise InputError("there are no areas to join; expected at least one")
         for one in areas:
             for zone in one.zones:
                 if any(zone not in other.zones and zone.meets(part) for other in areas for part in other.parts):
@@ -150,7 +150,7 @@ class Area:
                 for part in parts
                 for piece in (as_parts(part.geometry.difference(hole)) if part.is_polygon else [part])
             ]
-        # zones cut out of polygons must still be kept out of discs
+        # a zone that was cut out of the polygons may still overlap a disc
         kept = [
             zone
             for zone in found
@@ -172,7 +172,7 @@ class Area:
 
     @property
     def area_m2(self) -> float:
-        """The size in m2: exact for polygons and discs, to 5 millionths if a curve is cut."""
+        """The size in m2: exact for polygons and discs, accurate to 5 millionths if a zone cuts a curve."""
         if not self.zones and self.regions == len(self.parts):
             return sum(part.area_m2 for part in self.parts)
         return float(self._shape.area)
@@ -180,34 +180,34 @@ class Area:
     def signed_distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the distance from the boundary, m, shape (points,): positive inside, negative outside.
 
-        It is exact inside. Outside of an area with zones it is the largest violation of one condition; the nearest
-        point inside may be farther away.
+        It is exact inside. Outside of an area with zones it is the distance from one boundary, the most violated
+        one; the nearest point inside may be farther away.
         """
         return self._measure(*_points(x, y))[0]
 
     def signed_distance_gradient(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array, Array]:
         """Return `signed_distance`, and its derivatives by x and y: a unit vector at every point.
 
-        If there are several, as half-way between two edges, it is one of them.
+        Half-way between two edges there are several such vectors; the result is one of them.
         """
         return self._measure(*_points(x, y))
 
     def contains(self, x: npt.ArrayLike, y: npt.ArrayLike, tolerance_m: float = 0.0) -> npt.NDArray[np.bool_]:
         """Return whether points lie inside, or no more than `tolerance_m` outside; shape (points,).
 
-        For points on the boundary rounding decides: give a tolerance, for example 1e-6.
+        Rounding decides whether a point on the boundary counts as inside; give a tolerance, for example 1e-6.
         """
         return self.signed_distance(x, y) >= -float(finite_array(tolerance_m, "tolerance_m", (0,)))
 
     def nearest_inside(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
         """Return the nearest points inside the area or on its boundary; points inside stay.
 
-        Where several conditions meet, they are nearest to 5 millionths of a buffer or radius. Their signed distance is
-        at least -1e-9 m.
+        Where several boundaries meet, the distance is accurate to 5 millionths of a buffer or radius. The signed
+        distance of the result is at least -1e-9 m.
         """
         x, y = _points(x, y)
         there_x, there_y = self._step(x, y, 0.0)
-        # a step to the boundary of the most violated condition is never too long; if it violates another, search
+        # a step to the most violated boundary is never too long; if the point then violates another one, search
         away = np.flatnonzero(self._measure(there_x, there_y)[0] < -NEARLY_M)
         if len(away):
             lines = shapely.shortest_line(self._shape, shapely.points(x[away], y[away]))
@@ -279,13 +279,15 @@ def _checked(parts: tuple[Part, ...], zones: tuple[Part, ...], crs: str | None, 
 
 
 def _zone(zone: object, buffer: float, where: str) -> list[Part]:
-    """Return the parts of an excluded zone, grown by its buffer."""
+    """Return the parts of an excluded zone, extended by its buffer."""
     if isinstance(zone, BaseGeometry):
         return zone_parts(shapely.force_2d(zone), buffer, where)
     if not isinstance(zone, Area):
         raise InputError(f"{where} is {zone!r:.60}; expected an Area or a shapely geometry")
     if zone.zones:
-        raise InputError(f"{where} has excluded zones itself; expected a plain area: exclude the pieces one by one")
+        raise InputError(
+            f"{where} has excluded zones itself; expected an area without zones: exclude its pieces one by one"
+        )
     return [Part(part.geometry, part.margin + buffer) for part in zone.parts]
 
 
@@ -294,7 +296,7 @@ def _common_crs(areas: Iterable[Area]) -> str | None:
     names = list(dict.fromkeys(area.crs for area in areas if area.crs is not None))
     if len(names) > 1:
         raise InputError(
-            f"areas in different coordinate systems: {', '.join(names)}; expected one: read them with crs={names[0]!r}"
+            f"the areas have several coordinate systems: {', '.join(names)}; read all with crs={names[0]!r}"
         )
     return names[0] if names else None
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pyproj
 
 WGS84 = "EPSG:4326"
-HIGHEST_STRETCH = 1.05  # of lengths by a projection; 1.001 within a UTM zone
+HIGHEST_STRETCH = 1.05  # largest factor by which a projection may stretch lengths; 1.001 within a UTM zone
 NAMES = ("name", "Name", "NAME", "title")  # properties with the name of a feature, in order of preference
-LOWEST_UTM, HIGHEST_UTM = -80.0, 84.0  # degrees of latitude
+LOWEST_UTM, HIGHEST_UTM = -80.0, 84.0  # range of the UTM zones, degrees of latitude
 
 
 class Reading(NamedTuple):
@@ -51,7 +51,7 @@ def feature_name(properties: Mapping[str, Any]) -> str | None:
 def read_geojson(
     source: str | os.PathLike[str] | Mapping[str, Any], farm_idx: int | None, name: str | None, crs: str | None
 ) -> Reading:
-    """See `Area.from_geojson`."""
+    """Return the polygons of a GeoJSON object; see `Area.from_geojson`."""
     data, where = load_geojson(source)
     features = features_in(data, where)
     notes: tuple[str, ...] = ()
@@ -76,25 +76,27 @@ def read_geojson(
             )
     if named is None and crs is not None:
         reading = in_metres(polygons, crs, None, where)
-        return reading._replace(notes=(*notes, f"coordinates taken as {reading.crs}: the source names no other"))
+        return reading._replace(
+            notes=(*notes, f"coordinates read as {reading.crs}, because the source names no coordinate system")
+        )
     reading = in_metres(polygons, named, crs, where)
     return reading._replace(notes=(*notes, *reading.notes))
 
 
 def read_wkt(text: str, crs: str | None) -> Reading:
-    """See `Area.from_wkt`."""
+    """Return the polygons of a WKT text; see `Area.from_wkt`."""
     if not isinstance(text, str):
         raise InputError(f"WKT is {text!r:.60}; expected text, for example 'POLYGON ((0 0, 900 0, 0 900, 0 0))'")
     try:
-        with np.errstate(invalid="ignore"):  # a NaN gets its message from the check of the ring
+        with np.errstate(invalid="ignore"):  # no warning for a NaN: the check of the ring raises an error
             geometry = shapely.from_wkt(text)
     except GEOSException as error:
-        raise InputError(f"{text!r:.60} cannot be read as WKT ({error})") from error
+        raise InputError(f"{text!r:.60} cannot be read as WKT ({error}); expected a POLYGON or MULTIPOLYGON") from error
     return in_metres(polygons_of(geometry, "the WKT"), crs, None, "the WKT")
 
 
 def in_metres(geometries: Sequence[BaseGeometry], source: str | None, target: str | None, where: str) -> Reading:
-    """Return geometries in `source` (None: unnamed metres), projected to `target`.
+    """Return geometries, projected from `source` to `target`. source: None for metres of an unnamed system.
 
     Without a target, projected coordinates are unchanged, and degrees are projected to their UTM zone.
     """
@@ -314,7 +316,7 @@ def _transform(geometry: BaseGeometry, source: "pyproj.CRS", target: "pyproj.CRS
 
 
 def _check_scale(geometries: Sequence[BaseGeometry], crs: "pyproj.CRS", where: str) -> None:
-    """Raise InputError unless metres of the projection are metres on the ground (unlike EPSG:3857)."""
+    """Raise InputError if a metre of the projection is not a metre on the ground, as in EPSG:3857."""
     import pyproj
 
     left, low, right, high = shapely.total_bounds(np.array(geometries, dtype=object))
@@ -322,7 +324,7 @@ def _check_scale(geometries: Sequence[BaseGeometry], crs: "pyproj.CRS", where: s
     to_degrees = pyproj.Transformer.from_crs(crs, WGS84, always_xy=True)
     longitude, latitude = to_degrees.transform(np.array([x, x + 1000.0, x]), np.array([y, y, y + 1000.0]))
     if not (np.isfinite(longitude).all() and np.isfinite(latitude).all()):
-        raise InputError(f"{where}: ({x:g}, {y:g}) is not on the globe in {crs.to_string()}; is crs the right one?")
+        raise InputError(f"{where}: ({x:g}, {y:g}) is not on the globe in {crs.to_string()}; check crs")
     start = np.full(2, longitude[0]), np.full(2, latitude[0])
     length = pyproj.Geod(ellps="WGS84").inv(*start, longitude[1:], latitude[1:])[2]
     stretch = 1000.0 / np.asarray(length)

@@ -17,13 +17,13 @@ from leeward.wind.checks import finite_array
 Array = npt.NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.int64)
 
-QUARTER_SEGMENTS = 256  # of a quarter circle that is drawn as a polygon: off by 5 millionths of the radius
+QUARTER_SEGMENTS = 256  # edges that replace a quarter circle; the error is 5 millionths of the radius
 POLYGONS = ("Polygon", "MultiPolygon")
 
 
 @dataclass(frozen=True)
 class Part:
-    """All points within `margin` metres of a polygon, a line or a point: a disc is a point with a margin."""
+    """All points within `margin` metres of a polygon, a line or a point. A disc is a point with a margin."""
 
     geometry: BaseGeometry
     margin: float = 0.0
@@ -52,11 +52,11 @@ class Part:
         return bool(self.geometry.intersects(other.geometry))
 
     def inside_of(self) -> BaseGeometry:
-        """Return the part with curves drawn as polygons, never larger than it."""
+        """Return a polygon that approximates the part and is never larger."""
         return self.geometry.buffer(self.margin, quad_segs=QUARTER_SEGMENTS) if self.margin else self.geometry
 
     def outside_of(self) -> BaseGeometry:
-        """Return the part with curves drawn as polygons, never smaller than it."""
+        """Return a polygon that approximates the part and is never smaller."""
         if not self.margin:
             return self.geometry
         around = self.margin / math.cos(math.pi / (4 * QUARTER_SEGMENTS))
@@ -106,7 +106,7 @@ def polygons_of(geometry: BaseGeometry, where: str) -> list[BaseGeometry]:
 
 
 def zone_parts(geometry: BaseGeometry, buffer_m: float, where: str) -> list[Part]:
-    """Return the polygons, lines and points of an excluded geometry, grown by a buffer."""
+    """Return the polygons, lines and points of an excluded geometry, extended by a buffer."""
     if geometry.is_empty:
         raise InputError(f"{where} is empty; expected polygons, lines or points")
     parts = []

@@ -26,7 +26,7 @@ Positions = tuple[npt.ArrayLike, npt.ArrayLike] | list[npt.ArrayLike] | Array  #
 CustomRecipe = Callable[[LayoutProblem, int], Positions]
 OnStep = Callable[[Progress], bool | None]
 
-LARGEST_SEED = 2**32 - 1  # the limit of TopFarm's random generator
+LARGEST_SEED = 2**32 - 1  # the largest seed of TopFarm's random generator
 NO_LIMIT = 2**63
 
 
@@ -155,9 +155,10 @@ def _steps(
     if recipe is None:
         raise InputError(f"recipe is {name!r}; expected one of {', '.join(RECIPES)}, or a custom 'module:function'")
     if (start is not None) != (recipe.takes == "start"):
-        raise InputError(f"recipe {name!r} with start {'missing' if start is None else 'given'}; expected both or none")
+        problem = "needs a start layout; give start" if start is None else "does not use a start layout; remove start"
+        raise InputError(f"recipe {name!r} {problem}")
     if smart_start is not None and recipe.takes != "smart_start":
-        raise InputError(f"smart_start is given, which the recipe {name!r} does not use; remove it")
+        raise InputError(f"smart_start is given, but the recipe {name!r} does not use it; remove it")
     given = Given(seed, smart_start, None if start is None else _feasible_start(search.problem, start))
     placing = import_named(recipe.placing, "recipe")(search, given)
     return itertools.chain(placing, recipes.refined(search)) if recipe.refines else placing
@@ -205,7 +206,7 @@ def _custom_function(recipe: object, unseen: Mapping[str, object]) -> CustomReci
     function: CustomRecipe = import_named(recipe, "recipe") if isinstance(recipe, str) else recipe
     for name, given in unseen.items():
         if given is not None:
-            raise InputError(f"{name} is given, which a custom recipe cannot use; give one or the other, not both")
+            raise InputError(f"{name} is given, but a custom recipe cannot use it; remove it")
     return function
 
 
@@ -228,7 +229,7 @@ def _name(given: object) -> str:
 
 
 def _placed_by(custom: CustomRecipe, search: Search, seed: int) -> Iterator[Progress]:
-    """Take the layout of a custom recipe, which has no steps."""
+    """Call a custom recipe, which has no steps, and keep its layout."""
     search.begin("own")
     x, y = _pair(search.problem, custom(search.problem, seed), "the recipe's function returned")
     violation = search.problem.violation(x, y)

@@ -51,10 +51,10 @@ class LayoutProblem:
     """A farm, its area, the number of its turbines and their spacing.
 
     n_turbines: may be left out if the farm has a list of turbines, one for each position.
-    spacing_m or spacing_diameters: the minimum distance between two turbines. One number; or, for mixed types, a dict
-    with one for each Turbine: two turbines must then be apart by the mean of theirs. The same holds for rotor
-    diameters: 3 diameters of one type and 3 of another are 3 of their mean. Neighbours of the farm count as turbines;
-    if a dict lacks their type, with its largest number.
+    spacing_m or spacing_diameters: the minimum distance between two turbines: one number or, for several types, a dict
+    with a number for each Turbine. Two turbines of different types must be apart by at least the mean of their two
+    distances. Neighbours of the farm count as turbines. If the dict lacks the type of a neighbour, its largest number
+    applies.
     min_distances_m: minimum distance of each turbine, then of each neighbour, from others of its type (m).
     """
 
@@ -72,7 +72,9 @@ class LayoutProblem:
         if not isinstance(area, Area):
             raise InputError(f"area is {area!r:.60}; expected an Area, for example Area.from_geojson(path)")
         if (spacing_m is None) == (spacing_diameters is None):
-            raise InputError("expected one of spacing_m and spacing_diameters, the minimum distance between turbines")
+            raise InputError(
+                "give the minimum distance between turbines as spacing_m or as spacing_diameters, not both"
+            )
         self.farm = farm
         self.area = area
         self.turbines = _one_each(farm, n_turbines)
@@ -165,13 +167,13 @@ class LayoutProblem:
     def most_turbines(self) -> int:
         """An upper bound on the number of turbines that fit.
 
-        Points in a plane that are at least 1 apart: at most 2 / sqrt(3) of the area, half the perimeter and 1 (Oler,
-        1961; Folkman and Graham, 1969, for more than one piece).
+        The number of points that are at least 1 apart is at most 2 / sqrt(3) times the area plus half the perimeter
+        plus 1 (Oler, 1961; Folkman and Graham, 1969, for more than one piece).
         """
         shape = self.area.to_shapely()
         apart = float(self.min_distances_m[: self.n_turbines].min())
         pieces = 2.0 / np.sqrt(3.0) * shape.area / apart**2 + 0.5 * shape.length / apart + self.area.regions
-        return int(pieces * (1.0 + 1e-4))  # curves of the shape are slightly too small
+        return int(pieces * (1.0 + 1e-4))  # the polygons that replace curves are slightly too small
 
     def _refuse_what_cannot_fit(self) -> None:
         rotor = max(t.rotor_diameter_m for t in self.turbines)
@@ -195,7 +197,7 @@ def _one_each(farm: WindFarm, count: int | None) -> list[Turbine]:
             raise InputError("n_turbines is missing; expected the number of turbines to place")
         return [farm.turbine] * int(count)
     if count is not None and count != len(farm.turbine):
-        raise InputError(f"n_turbines is {count}, but the farm has a list of {len(farm.turbine)} turbines")
+        raise InputError(f"n_turbines is {count}, but the farm has {len(farm.turbine)} turbines; omit n_turbines")
     return list(farm.turbine)
 
 

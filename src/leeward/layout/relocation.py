@@ -1,4 +1,4 @@
-"""Move the turbines with the smallest worth to the best free places."""
+"""Move the turbines with the smallest marginal AEP to the best free places."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from leeward.layout.problem import LayoutProblem
 Array = npt.NDArray[np.float64]
 
 CANDIDATES = 150
-ON_THE_BOUNDARY = 0.4  # share of the candidates: good places are often there
+ON_THE_BOUNDARY = 0.4  # fraction of the candidates; good places are often on the boundary
 INWARDS_M = 1e-3
 
 
@@ -25,8 +25,8 @@ def relocate(
 ) -> tuple[Array, Array, list[int]]:
     """Move up to `count` turbines, one by one, to the best places. Return x, y and the indices of those moved.
 
-    It picks turbines of the smallest worth, with noise of `chance` times the spread of all worths. A turbine stays if
-    no place is better than its own.
+    It picks the turbines with the smallest marginal AEP, after adding noise: `chance` times the standard deviation of
+    all values. A turbine stays if no place is better than its own.
     """
     x, y = x.copy(), y.copy()
     worth = objective.worth(x, y)

@@ -20,7 +20,7 @@ NONE = np.empty(0)
 
 @dataclass(frozen=True)
 class Room:
-    """The room in an area. fits: a layout of all turbines exists. packed: turbines in a quick packing if not."""
+    """The room in an area. fits: whether all turbines fit. packed: number of turbines in a quick packing if not."""
 
     fits: bool
     packed: int
@@ -90,7 +90,7 @@ def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
 
 
 def room_for(problem: LayoutProblem) -> Room:
-    """Return whether all turbines fit, by the placements that the recipes start with."""
+    """Return whether all turbines fit. It tries the placements that the recipes start with."""
     count = problem.n_turbines
     apart = float(problem.min_distances_m.max())
     has_neighbours = len(problem.min_distances_m) > count

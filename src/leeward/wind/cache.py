@@ -41,9 +41,8 @@ def cache_folder() -> Path | None:
         named = os.environ.get("LEEWARD_CACHE_DIR")
         base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leeward"
         base = base.absolute()  # a custom recipe may change the working directory
-        base.mkdir(
-            parents=True, exist_ok=True, mode=0o775
-        )  # not writable by everybody, whatever the umask: see _check_parents
+        # other users must not write here, even if the umask allows it; see _check_parents
+        base.mkdir(parents=True, exist_ok=True, mode=0o775)
         folder = base / f"of-user-{os.getuid() if hasattr(os, 'getuid') else 'me'}"
         _check_parents(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder

@@ -9,7 +9,7 @@ from leeward.errors import InputError
 
 Array = npt.NDArray[np.float64]
 
-SLACK = 0.01  # sums of rounded figures may exceed 1 by this much
+SLACK = 0.01  # a sum of rounded probabilities may exceed 1 by this much
 FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables of the wake models end there too
 
 

@@ -57,9 +57,9 @@ def shifted_lattice(count: int, rng: np.random.Generator) -> tuple[Array, Array]
 
 
 def place_in(weights: Array, share: Array) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return the weighted cell in which a share (0 to 1) of the total weight lies, and the position in it (0 to 1)."""
+    """Return the cell in which the cumulated weight reaches a share (0 to 1) of the total, and the position in it."""
     ends = np.cumsum(weights)
     reached = share * ends[-1]
     cell = np.searchsorted(ends, reached, side="right")
-    cell = np.minimum(cell, np.flatnonzero(weights)[-1])  # rounding may take the last one past the end
+    cell = np.minimum(cell, np.flatnonzero(weights)[-1])  # rounding may move the last share past the end
     return cell, np.clip(1.0 - (ends[cell] - reached) / weights[cell], 0.0, 1.0)

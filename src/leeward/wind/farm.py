@@ -217,8 +217,8 @@ class WindFarm:
     ) -> Array:
         """Return the AEP (GWh) that the farm would gain from one more turbine at each of many points.
 
-        That is the yield of the new turbine less the losses of the others. An approximation: the thrust of the others
-        is held constant.
+        That is the yield of the new turbine less the losses of the others. It is an approximation: the thrust of the
+        others is held constant.
         """
         places = self._placed(x, y)
         engine, at = self._next_turbines(turbine, at_x, at_y)
@@ -229,8 +229,8 @@ class WindFarm:
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the AEP (GWh) that the farm would lose without each of its turbines.
 
-        It is less than the turbine's yield, because turbines in its wake would gain. An approximation, as in
-        `next_turbine_gain`.
+        It is less than the turbine's yield, because turbines in its wake would gain. It is an approximation,
+        as in `next_turbine_gain`.
         """
         places = self._placed(x, y)
         counted = self._counted(places)

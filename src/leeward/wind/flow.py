@@ -17,7 +17,7 @@ from leeward.wind.turbine import Turbine
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flow:
-    """The wind in a layout, wakes of neighbours included. Made by `WindFarm.flow`.
+    """The wind in a layout, wakes of neighbours included. `WindFarm.flow` returns it.
 
     at_x, at_y of every method: points, in metres, of any shape; the result has the same shape. Points may coincide with
     each other and with turbines. The wind speed is that at the point itself, not averaged over a rotor.
@@ -108,10 +108,10 @@ class Flow:
 
 
 class NextTurbineMap:
-    """The yield of one more turbine at many points. Made by `WindFarm.next_turbine_map`.
+    """The yield of one more turbine at many points. `WindFarm.next_turbine_map` returns it.
 
     Each call recomputes only what changed since the last one.
-    with_neighbours: returns the neighbours, then the turbines at x and y.
+    with_neighbours: a function that returns the neighbours, then the turbines at x and y.
     """
 
     def __init__(

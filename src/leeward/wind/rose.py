@@ -36,8 +36,8 @@ class WindRose:
 def wind_rose(site: Site, sectors: int | None = None, speed_classes: Sequence[float] = SPEED_CLASSES) -> WindRose:
     """Return the wind of a site by sector and speed class.
 
-    sectors: by default those of the Weibull distributions; else one for each direction of the site if these are evenly
-    spaced and at most 36, or 12. speed_classes: the start of each class, m/s; the last one is open.
+    sectors: by default those of the Weibull distributions. Other sites have one for each direction if these are evenly
+    spaced and at most 36, otherwise 12. speed_classes: the start of each class, m/s; the last one is open.
     Weibull distributions in their own sectors are used directly, low wind speeds included. Otherwise the conditions of
     the site are counted. Evenly spaced directions and speeds are centres of bins, and the share of a bin that overlaps
     two classes is split between them.

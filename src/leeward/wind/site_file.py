@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
-UNSUPPORTED = ("Speedup", "Turning", "WS", "WD")  # with these, PyWake changes the wind
+UNSUPPORTED = ("Speedup", "Turning", "WS", "WD")  # variables with which PyWake changes the wind
 
 
 def read_site_file(
@@ -49,7 +49,7 @@ def read_site_file(
             )
     data = data.squeeze([d for d in data.dims if d not in ("wd", "ws") and data.sizes[d] == 1], drop=True)
     if "TI" not in data:
-        raise InputError(f"{file}: has no turbulence intensity (TI); found {found}")
+        raise InputError(f"{file}: has no turbulence intensity; expected the variable TI, found {found}")
     if "P" in data:
         return _table(file, data, directions, speeds, interpolation)
     missing = [name for name in WEIBULL if name not in data]

@@ -48,7 +48,7 @@ class TableWind(Distribution):
             )
         checks.reject(speeds, speeds < 0, f"{what}: speed ", "0 m/s or more")
         speeds = np.maximum(speeds, CALM)
-        if checked:  # bins that cover part of the circle may add up to more than 1
+        if checked:  # not for a part of the circle, where bins may add up to more than 1
             checks.probabilities(probability, f"{what}: probabilities")
         if probability.sum() == 0:
             raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
@@ -129,7 +129,7 @@ class BinnedWind(TableWind):
         )
 
     def coarser(self, directions: int, speeds: Array) -> Distribution:
-        """Spread the bins over about this many directions, and sort their speeds into bins round `speeds`."""
+        """Spread the bins over about this many directions, and sort their speeds into bins around `speeds`."""
         if self.bins.speed.shape[1] == 1:  # one speed for each direction
             return super().coarser(directions, speeds)
         into = _overlap(speed_bin_edges(self.bins.speed[0]), speed_bin_edges(speeds))
@@ -181,7 +181,7 @@ def table_wind(
         checks.one_of(kind, KINDS, "table: kind")
     if checks.one_of(speed_bins, SPEED_BINS, "table: speed_bins") == "edges":
         if kind == "exact":
-            raise InputError("table: kind is exact and speed_bins is edges; exact conditions have speeds, not bins")
+            raise InputError("table: kind is exact, but speed_bins is edges; set kind: bins, or give speeds, not edges")
         speeds = _centres(speeds)
     exact = TableWind(at, speeds, share, intensity)
     table = exact.conditions
@@ -214,7 +214,7 @@ def series_wind(
 
 
 def _default_kind(table: Conditions, is_binned: bool) -> str:
-    """Return the kind of a table that does not name one, or raise InputError if it has to."""
+    """Return the default kind of a table. Raise InputError if the table must name its kind."""
     count, speeds = table.speed.shape
     if count == 1 and not is_binned:
         return "exact"

@@ -12,7 +12,7 @@ from leeward.wind.checks import Array, check_increasing, finite_array, positive,
 # W per m^2 of rotor; turbines built so far lie between about 150 and 600
 LOWEST_SPECIFIC_POWER = 20.0
 HIGHEST_SPECIFIC_POWER = 2000.0
-HIGHEST_THRUST = 1.5  # heavily loaded rotors go a little beyond 1
+HIGHEST_THRUST = 1.5  # the thrust coefficient of heavily loaded rotors exceeds 1 a little
 BETZ = 16.0 / 27.0
 BETZ_THRUST = 8.0 / 9.0
 
@@ -209,7 +209,7 @@ def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:
 
 
 def _check_specific_power(name: str, rated_mw: float, diameter: float) -> None:
-    """Raise InputError for a power per rotor area that no turbine has, as when watts are given as megawatts."""
+    """Raise InputError for an impossible specific power, for example if watts are given as megawatts."""
     area = math.pi * diameter**2 / 4.0
     specific = rated_mw * 1e6 / area
     if LOWEST_SPECIFIC_POWER <= specific <= HIGHEST_SPECIFIC_POWER:
@@ -222,7 +222,7 @@ def _check_specific_power(name: str, rated_mw: float, diameter: float) -> None:
             )
     raise InputError(
         f"{name}: a rated power of {rated_mw:g} MW on a rotor of {diameter:g} m is {specific:.3g} W/m^2; expected "
-        f"{LOWEST_SPECIFIC_POWER:g} to {HIGHEST_SPECIFIC_POWER:g}"
+        f"{LOWEST_SPECIFIC_POWER:g} to {HIGHEST_SPECIFIC_POWER:g}; check both numbers"
     )
 
 

@@ -39,7 +39,9 @@ class WeibullWind(Distribution):
             raise InputError("sector_frequency is empty or adds up to 0; expected shares of time that add up to 1")
         for name, values in (("weibull_a_m_s", scale), ("weibull_k", shape)):
             if len(values) != sectors:
-                raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
+                raise InputError(
+                    f"{name} has {len(values)} sectors and sector_frequency has {sectors}; expected the same number"
+                )
             checks.reject(values, values <= 0, name, "a number above 0")
         if intensity.ndim > 1 or intensity.size not in (1, sectors):
             raise InputError(
@@ -159,7 +161,7 @@ def by_sector(values: Array, direction: Array, linear: bool) -> Array:
 
 
 def direction_bin_width(directions: Array) -> float:
-    """Return the width of equal bins around these directions; if not equidistant, an equal share of the circle."""
+    """Return the width of the bins around these directions; if unequally spaced, an equal share of the circle."""
     steps = np.diff(directions)
     if len(steps) and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
         return float(steps[0])
@@ -169,7 +171,10 @@ def direction_bin_width(directions: Array) -> float:
 def check_directions(directions: Array) -> Array:
     checks.check_increasing(directions, "directions", "increasing degrees")
     if len(directions) > 1 and directions[-1] - directions[0] >= 360:
-        raise InputError(f"directions go from {directions[0]:g} to {directions[-1]:g}: one direction would count twice")
+        raise InputError(
+            f"directions go from {directions[0]:g} to {directions[-1]:g}, so one direction would "
+            "count twice; expected less than a full circle"
+        )
     return checks.angles(directions)
 
 

@@ -1,7 +1,7 @@
 """Compiled constraints: violations of a layout, a step of descent with penalties, and repair.
 
 Turbines are at x, y (metres from the area's origin), shape (all,): the `count` turbines of the farm, then neighbours,
-which do not move. `room` (m), same shape: the minimum distance of two turbines is the mean of their rooms.
+which do not move. `min_distance` (m), same shape: two turbines must be apart by at least the mean of their values.
 """
 
 import math
@@ -13,7 +13,7 @@ from leeward.wind.kernels.compile import formula
 
 @formula
 def penalise(
-    x: Floats, y: Floats, count: int, room: Floats, boundary: Boundary, by_x: Floats, by_y: Floats
+    x: Floats, y: Floats, count: int, min_distance: Floats, boundary: Boundary, by_x: Floats, by_y: Floats
 ) -> tuple[float, float]:
     """Return the worst violations of boundary and spacing (m); fill the gradient of the sum of their squares."""
     outside = 0.0
@@ -27,13 +27,13 @@ def penalise(
     for i in range(count):
         for j in range(i + 1, len(x)):
             east, north = x[i] - x[j], y[i] - y[j]
-            apart = 0.5 * (room[i] + room[j])
+            apart = 0.5 * (min_distance[i] + min_distance[j])
             square = east * east + north * north
             if square < apart * apart:
                 distance = math.sqrt(square)
                 missing = apart - distance
                 close = max(close, missing)
-                # turbines at the same point have no direction: take east
+                # for turbines at the same point the direction is not defined; use east
                 slope = -2.0 * missing
                 to_east, to_north = (east / distance, north / distance) if distance > 0.0 else (1.0, 0.0)
                 by_x[i] += slope * to_east
@@ -48,7 +48,7 @@ def descend(
     x: Floats,
     y: Floats,
     count: int,
-    room: Floats,
+    min_distance: Floats,
     boundary: Boundary,
     uphill_x: Floats,
     uphill_y: Floats,
@@ -64,7 +64,7 @@ def descend(
     """
     length, weight, first, second, steps = settings
     by_x, by_y = moments[4], moments[5]
-    violation[0], violation[1] = penalise(x, y, count, room, boundary, by_x, by_y)
+    violation[0], violation[1] = penalise(x, y, count, min_distance, boundary, by_x, by_y)
     first_share, second_share = 1.0 / (1.0 - first**steps), 1.0 / (1.0 - second**steps)
     for i in range(count):
         downhill_x = weight * by_x[i] - uphill_x[i]
@@ -79,20 +79,20 @@ def descend(
             y[i] -= length * moments[1, i] * first_share / math.sqrt(moments[3, i] * second_share)
 
 
-def violations(x: Floats, y: Floats, count: int, room: Floats, boundary: Boundary, worst: Floats) -> None:
+def violations(x: Floats, y: Floats, count: int, min_distance: Floats, boundary: Boundary, worst: Floats) -> None:
     """Fill `worst`, shape (2, count): the distance by which each turbine is outside, and too close to another (m)."""
     worst[:] = 0.0
     for i in range(count):
         worst[0, i] = max(-signed_distance(x[i], y[i], boundary)[0], 0.0)
         for j in range(i + 1, len(x)):
-            missing = 0.5 * (room[i] + room[j]) - math.hypot(x[i] - x[j], y[i] - y[j])
+            missing = 0.5 * (min_distance[i] + min_distance[j]) - math.hypot(x[i] - x[j], y[i] - y[j])
             worst[1, i] = max(worst[1, i], missing)
             if j < count:
                 worst[1, j] = max(worst[1, j], missing)
 
 
 def repair(
-    x: Floats, y: Floats, count: int, room: Floats, boundary: Boundary, margin: float, sweeps: int
+    x: Floats, y: Floats, count: int, min_distance: Floats, boundary: Boundary, margin: float, sweeps: int
 ) -> tuple[float, int]:
     """Push turbines apart and back inside, pair by pair, until all constraints hold; changes x and y in place.
 
@@ -105,7 +105,7 @@ def repair(
         for i in range(count):
             for j in range(i + 1, len(x)):
                 east, north = x[i] - x[j], y[i] - y[j]
-                apart = 0.5 * (room[i] + room[j])
+                apart = 0.5 * (min_distance[i] + min_distance[j])
                 square = east * east + north * north
                 if square < apart * apart:
                     distance = math.sqrt(square)

@@ -29,7 +29,7 @@ from numba.core.registry import CPUDispatcher
 from leeward.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
 
-WAIT_FOR_OTHERS_S = 300.0  # for another process that compiles the same kernel; then compile it here
+WAIT_FOR_OTHERS_S = 300.0  # longest wait for another process that compiles the same kernel; after it, compile here
 
 # allow fused multiply-add and ignore the sign of zero, but keep the order of additions
 FAST_MATH = {"contract", "nsz"}

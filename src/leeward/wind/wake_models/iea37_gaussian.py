@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXPANSION = 0.0324555
 INITIAL_WIDTH = 1.0 / math.sqrt(8.0)
 
-Parameters = tuple[float, ...]  # none is used
+Parameters = tuple[float, ...]  # this model uses no parameters
 
 
 class Source(NamedTuple):
@@ -138,5 +138,5 @@ class Iea37Gaussian(WakeModel):
             if turbine.highest_thrust >= 1.0:
                 raise InputError(
                     f"wake model {self.name}: the thrust coefficient of {turbine.name} goes up to "
-                    f"{turbine.highest_thrust:g}; this model needs it below 1"
+                    f"{turbine.highest_thrust:g}; this model needs it below 1; choose another wake model"
                 )

@@ -31,9 +31,9 @@ from leeward.wind.wake_models.base import (
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
 
-SMALLEST_THRUST = 1e-20  # lower bound of the thrust in the width, to keep it defined
+SMALLEST_THRUST = 1e-20  # lower bound of the thrust in the formula of the width, which is not defined at 0
 SMALLEST_START = 1e-4  # smallest q at the start of a wake; `log_of_ratio` ends at about 2 / 65536
-WIDEST = CELLS_CROSSWIND / PER_UNIT  # end of the table, in widths; beyond it, the last value counts
+WIDEST = CELLS_CROSSWIND / PER_UNIT  # end of the table, in wake widths; beyond it, the last value applies
 
 
 class Parameters(NamedTuple):
