@@ -40,7 +40,7 @@ GENERIC = "{rated_power_mw: 15, rotor_diameter_m: 240, hub_height_m: 150}"
         ("[9, 10, 11, 10]", "[9, 10, x, 10]", "line 5: site.weibull.weibull_a_m_s[2] is 'x'; expected a number"),
         ("[9, 10, 11, 10]", "[9, 10, 11, 10", "line 6, column"),
         ("  weibull:", "\tweibull:", "line 3, column 1: not YAML: found character that cannot start any token; the"),
-        ("spacing_diameters: 3\n", "", "expected one of spacing_diameters, spacing_m (how far apart"),
+        ("spacing_diameters: 3\n", "", "expected one of spacing_diameters, spacing_m (the minimum distance"),
         ("spacing_diameters: 3", "spacing_diameters: 3\nspacing_m: 5", "found spacing_diameters and spacing_m"),
         ("turbines_per_farm: 12", "capacity_mw: 14", "line 15: capacity_mw is 14, less than the 15 MW of one turbine"),
         ("turbines_per_farm: 12\n", "", "turbines_per_farm is missing, and so is capacity_mw"),
@@ -49,7 +49,7 @@ GENERIC = "{rated_power_mw: 15, rotor_diameter_m: 240, hub_height_m: 150}"
         ("seeds: 2", "wake_model: {name: jensen, expansion: -1}", "line 17: wake_model: jensen: expansion is -1"),
         ("seeds: 2", "wake_model: {name: jensen, expansion: x}", "wake_model has expansion = 'x'; expected a number"),
         ("seeds: 2", "optimiser: {recipe: smartstart}", "optimiser.recipe is 'smartstart'; did you mean smart_start?"),
-        ("seeds: 2", "optimiser: {recipe: start}", "optimiser.recipe is 'start', which needs a layout for each task"),
+        ("seeds: 2", "optimiser: {recipe: start}", "optimiser.recipe is 'start', which needs an initial layout"),
         ("seeds: 2", "optimiser: {recipe: 'no_such_module:f'}", "optimiser.recipe: no module no_such_module was found"),
         ("seeds: 2", "optimiser: {recipe: 'a b:f'}", "expected module:function"),
         ("seeds: 2", "optimiser: {time_budget_s: 5, work: 9}", "optimiser has both time_budget_s and work; give one"),
@@ -141,7 +141,7 @@ def test_numbers_of_farms_and_types(tmp_path):
     assert dict(campaign.types) == {3: "generic 15 MW"}
     with pytest.raises(InputError, match=r"farms\[1\] has the farm_idx 1 of another farm"):
         load_study(tmp_path, ("  - name: north", f"  - {{farm_idx: 1, {NORTH}}}\n  - name: north"))
-    with pytest.raises(InputError, match=r"turbines\[1\] has the type_idx 1 of another turbine"):
+    with pytest.raises(InputError, match=r"turbines\[1\] has type_idx 1, which another turbine also has"):
         load_study(tmp_path, (f"  - {GENERIC}", f"  - {GENERIC[:-1]}, type_idx: 1}}\n  - {GENERIC}"))
 
 
@@ -166,7 +166,7 @@ def test_farms_of_a_file(tmp_path):
     assert dict(campaign.farms) == {0: "L", 2: "farm 2"}
     assert dict(load_study(tmp_path, (inline, "farms: {file: farms.geojson, only: [2]}")).farms) == {2: "farm 2"}
     with pytest.raises(
-        InputError, match=r"line 10: farms.only\[0\] is 1, which is not a farm; found 0, 2 in farms.geojson"
+        InputError, match=r"line 10: farms.only\[0\] is 1, which is not a farm of farms.geojson; expected one of 0, 2"
     ):
         load_study(tmp_path, (inline, "farms: {file: farms.geojson, only: [1]}"))
     geojson(tmp_path, farm_idx=5)
@@ -197,7 +197,7 @@ def test_turbines_of_files(tmp_path):
     assert campaign.fingerprint(0, 0) == inline.fingerprint(0, 0)
     table = load_study(tmp_path, (GENERIC, "{file: curve.csv, rotor_diameter_m: 170, hub_height_m: 110}"))
     assert table.problem(0, 0).farm.turbine.rated_power_mw == 8
-    with pytest.raises(InputError, match=r"rotor_diameter_m and hub_height_m missing: the file curve.csv"):
+    with pytest.raises(InputError, match=r"rotor_diameter_m and hub_height_m missing: curve.csv has only the curves"):
         load_study(tmp_path, (GENERIC, "{file: curve.csv}"))
     (tmp_path / "own.yaml").write_text("rated_power_mw: 15\nrotor_diameter: 240\nhub_height_m: 150\n")
     with pytest.raises(

@@ -226,8 +226,11 @@ def test_a_result_states_its_installed_power(tmp_path):
     [
         ({}, "recipe smart_start+refine, effort normal"),
         ({"recipe": "random"}, "recipe random, without refinement"),
-        ({"effort": "fast", "time_budget_s": 60}, "recipe smart_start+refine, time budget 60 s a layout (effort fast)"),
-        ({"work": 9}, "recipe smart_start+refine, work budget 9 pair evaluations a layout (effort normal)"),
+        (
+            {"effort": "fast", "time_budget_s": 60},
+            "recipe smart_start+refine, time budget 60 s per layout (effort fast)",
+        ),
+        ({"work": 9}, "recipe smart_start+refine, work budget 9 pair evaluations per layout (effort normal)"),
     ],
 )
 def test_recipe_and_effort(tmp_path, optimiser, words):

@@ -68,9 +68,12 @@ def test_an_unknown_option_lists_the_valid_ones(inside):
 @pytest.mark.parametrize(
     ("slurm", "said"),
     [
-        ({"options": ["--qos=long", "--job-name=mine"]}, "'--job-name=mine', with which leeward cannot track its jobs"),
-        ({"options": ["-a 1-10"]}, "'-a 1-10', with which leeward cannot track its jobs"),
-        ({"options": ["-Jmine"]}, "'-Jmine', with which leeward cannot track its jobs"),
+        (
+            {"options": ["--qos=long", "--job-name=mine"]},
+            "'--job-name=mine', which prevents leeward from tracking its jobs",
+        ),
+        ({"options": ["-a 1-10"]}, "'-a 1-10', which prevents leeward from tracking its jobs"),
+        ({"options": ["-Jmine"]}, "'-Jmine', which prevents leeward from tracking its jobs"),
         ({"options": ["--wait"]}, "'--wait', with which sbatch waits for its job"),
         ({"memory": "0GB"}, "'0GB'; expected at least some megabytes"),
         ({"memory": "900KB"}, "'900KB'; expected at least some megabytes"),

@@ -149,7 +149,7 @@ def test_a_few_of_four_billion_tasks(tmp_path):
         with pytest.raises(InputError, match=f"--only selects more than {MOST_TASKS} of the 4294967295 tasks of study"):
             ask()
     for ask in (lambda: chosen_tasks(campaign, None), campaign.tasks):
-        with pytest.raises(InputError, match="study has 4294967295 tasks; expected at most 10000000: give it fewer"):
+        with pytest.raises(InputError, match="study has 4294967295 tasks; expected at most 10000000; give it fewer"):
             ask()
 
 

@@ -88,7 +88,7 @@ def test_centre_projection_and_area():
 def test_swapped_coordinates():
     campaign = load(study(farms=[degrees(55.95, 7.95)]))
     (remark,) = place_remarks(campaign, farm_places(campaign))
-    assert "8.00° N 56.00° E. Latitude and longitude look swapped: the other way round it is 56.00° N 8.00° E" in remark
+    assert "8.00° N 56.00° E. Latitude and longitude look swapped: swapped back, it is 56.00° N 8.00° E" in remark
 
 
 def test_a_farm_outside_of_its_projection():
@@ -184,7 +184,7 @@ def test_a_dry_run_says_everything_and_writes_nothing(file, run, tmp_path):
         "6 turbines, 60 MW of 60 MW",
         "8 turbines, 56 MW of 60 MW, 4 MW (6.7%) short",
         "compared by capacity factor",
-        "Hub heights differ between the turbine types and have no effect on the wind",
+        "The turbine types have different hub heights, but this does not change the wind",
         "wind: table of 4 directions × 2 speeds, read as bins",
         "room: all turbines fit",
         "time: about",

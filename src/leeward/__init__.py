@@ -1,4 +1,4 @@
-"""Thousands of optimised wind-farm layouts, and never one lost.
+"""Compute thousands of optimised wind-farm layouts, and never lose one.
 
 `leeward.run` computes a campaign, `leeward.load` reads a campaign file, `leeward.open_layouts` reads its results.
 """

@@ -7,21 +7,21 @@ from leeward.wording import listed
 
 HOURS_PER_YEAR = 8760.0
 GWH_PER_MW = HOURS_PER_YEAR * 1e-3
-SIMILAR = 0.005  # installed powers that differ by less count as equal
+SIMILAR = 0.005  # relative difference; installed powers that differ by less count as equal
 LAST_BITS = 1e-12  # relative rounding error
 
 
 def capacity_factor(aep_gwh: float | None, installed_mw: float | None) -> float:
-    """Return the share of the energy at full load, a fraction; NaN if AEP or installed power is unknown."""
+    """Return the capacity factor, a fraction; NaN if AEP or installed power is unknown."""
     if aep_gwh is None or installed_mw is None or not installed_mw > 0.0:
         return math.nan
     return aep_gwh / (installed_mw * GWH_PER_MW)
 
 
 def installed_power(details: Mapping[str, object], n_turbines: int, rated_power_mw: float | None) -> float:
-    """Return the installed power of a result (MW): its own detail, else turbines × rated power, else NaN.
+    """Return the installed power of a result (MW): the stored detail, else turbines × rated power, else NaN.
 
-    rated_power_mw: of the turbine type in the campaign, or None.
+    rated_power_mw: rated power of the turbine type in the campaign, or None.
     """
     stored = details.get("installed_mw")
     if isinstance(stored, int | float) and not isinstance(stored, bool) and 0.0 < stored < math.inf:
@@ -30,7 +30,7 @@ def installed_power(details: Mapping[str, object], n_turbines: int, rated_power_
 
 
 def by_capacity_factor(installed_mw: Iterable[float | None]) -> bool:
-    """Return whether installed powers (MW) differ by over 0.5 %: layouts are then compared by capacity factor.
+    """Return whether installed powers (MW) differ by over 0.5 %, so that layouts are compared by capacity factor.
 
     More installed power yields more energy, however good the layout is. Unknown powers are ignored.
     """
@@ -39,7 +39,7 @@ def by_capacity_factor(installed_mw: Iterable[float | None]) -> bool:
 
 
 def merit(aep_gwh: float | None, installed_mw: float | None, is_by_factor: bool) -> float:
-    """Return the number that a layout is ranked by, the larger the better; minus infinity if it is unknown."""
+    """Return the number by which a layout is ranked; larger is better. Return minus infinity if it is unknown."""
     value = capacity_factor(aep_gwh, installed_mw) if is_by_factor else aep_gwh
     return -math.inf if value is None or math.isnan(value) else value
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 from leeward.events import Emit
 
-Callback = Callable[[bool], None]  # True: compiling begins, here or in a process that this one waits for; False: ends
+Callback = Callable[
+    [bool], None
+]  # called with True when compiling begins, here or in a process that this one waits for; with False when it ends
 
 COMPILE_EVENTS = ("compiling", "compiled")
 
@@ -15,7 +17,7 @@ _callbacks: list[Callback] = []
 
 @contextlib.contextmanager
 def on_compile(callback: Callback) -> Iterator[None]:
-    """Call the callback for every kernel that this process compiles; of nested callbacks, only the innermost."""
+    """Call the callback for every kernel that this process compiles. Of nested callbacks, call the innermost."""
     _callbacks.append(callback)
     try:
         yield
@@ -31,7 +33,7 @@ def notify(begins: bool) -> None:
 
 @contextlib.contextmanager
 def compile_events(emit: Emit) -> Iterator[None]:
-    """Emit "compiling" once if anything is compiled within, and at the end "compiled" with the seconds it took."""
+    """Emit "compiling" once if a kernel is compiled within the context, and "compiled" with the seconds at its end."""
     began: float | None = None
     seconds = 0.0
 
@@ -62,7 +64,7 @@ _waits: list[bool] = [True]
 
 @contextlib.contextmanager
 def without_waiting() -> Iterator[None]:
-    """Raise CompiledElsewhereError within, instead of waiting for another process to compile a kernel."""
+    """Within this context, raise CompiledElsewhereError instead of waiting for another process to compile a kernel."""
     _waits.append(False)
     try:
         yield

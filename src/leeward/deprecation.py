@@ -31,7 +31,7 @@ def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[
 
 
 class Renamed:
-    """The old name of a method or attribute: it returns the new one, with a DeprecationWarning.
+    """A descriptor for the old name of a method or attribute. It issues a DeprecationWarning and returns the new one.
 
     Write `old = Renamed("new")` in the body of the class.
     """

@@ -1,4 +1,4 @@
-"""Adopt results of other origin: they are stored in a run directory, and their tasks count as done."""
+"""Adopt results from elsewhere: store them in a run directory and count their tasks as done."""
 
 import math
 from collections.abc import Callable, Container, Iterable
@@ -27,16 +27,16 @@ from leeward.store import (
     read_files,
 )
 
-SAME_AEP = 1e-6  # relative; a larger disagreement is listed
-REPLACED = ("aep_here", "aep_source")  # details of an earlier adoption, which this one replaces
+SAME_AEP = 1e-6  # relative difference of two AEPs; larger ones are listed
+REPLACED = ("aep_here", "aep_source")  # details of an earlier adoption, which a new adoption replaces
 
-Place = tuple[int, int]  # the position of a file among the sources, and of a result in the file
+Place = tuple[int, int]  # position of the file among the sources, position of the result in the file
 
 
 class Choice(NamedTuple):
-    """The best layout of a key so far, with its numbers by the wake engine.
+    """The best layout of a key so far, with the numbers that the wake engine computed for it.
 
-    aep: GWh. wake_loss: a fraction. spacing: of the closest two turbines, m.
+    aep: GWh. wake_loss: a fraction. spacing: distance between the two closest turbines, m.
     """
 
     place: Place
@@ -51,9 +51,9 @@ class Adoption:
     """The outcome of an adoption.
 
     results: the adopted results, by key. recomputed: how many of them had no valid AEP. disagreeing: layouts whose
-    stored AEP differs from that of the wake engine, adopted or not. violating: violation (m) of adopted layouts that
-    break constraints. present: results that the run already had. not_the_best: layouts of a key with a better one.
-    refused, bad_files: with reasons.
+    stored AEP differs from that of the wake engine, adopted or not. violating: violation (m) of each adopted
+    layout that breaks constraints. present: number of results that the run already had. not_the_best: number of
+    layouts that were skipped because their key has a better one. refused, bad_files: each with the reason.
     """
 
     results: dict[Key, Brief] = field(default_factory=dict)
@@ -75,12 +75,12 @@ class Adoption:
 
 
 class Adopter:
-    """Stores the valid results of files of other origin, without changing these files.
+    """Stores the valid results of files from elsewhere. It does not change these files.
 
     keep_infeasible: accept layouts with turbines closer than a rotor diameter.
 
-    Of several layouts of one key it takes the one with the highest AEP by the wake engine. Stored AEPs are ignored: in
-    a damaged file they may be any number.
+    If a key has several layouts, it takes the one with the highest AEP. It computes each AEP with the wake engine and
+    ignores the stored one, which may be wrong in a damaged file.
     """
 
     def __init__(self, campaign: Campaign, keep_infeasible: bool) -> None:
@@ -96,7 +96,7 @@ class Adopter:
         adoption = self._adoption
         files = [path for source in gather(sources) for path in source.files]
         for stage in ("choose", "store"):
-            place: Place = (0, 0)  # a file that vanishes before the second stage does not change the places of others
+            place: Place = (0, 0)  # a file that vanishes between the stages still counts, so places stay the same
             for found in read_files(files, contents=True):
                 notice()
                 if isinstance(found, FoundFile):
@@ -113,7 +113,7 @@ class Adopter:
         return adoption
 
     def refusal(self, found: FoundResult) -> str | None:
-        """Return why a result cannot be one of the campaign's, or None. It must come with its contents."""
+        """Return why a result cannot belong to the campaign, or None. found: must include the contents."""
         if not found.is_valid or found.result is None:
             return f"{found.verdict}, {found.reason}"
         if found.key is None or found.key not in self._campaign:
@@ -144,26 +144,26 @@ class Adopter:
             facts = {"key": str(found.key), "file": str(found.path), "aep_claimed": found.aep, "aep": choice.aep}
             adoption.disagreeing.append({**facts, "relative": off})
         if found.key in best:
-            adoption.not_the_best += 1  # or an equal one
+            adoption.not_the_best += 1  # this one or the earlier one is not the best, or both are equal
         if found.key not in best or choice.aep > best[found.key].aep:
             best[found.key] = choice
 
     def _too_close(self, key: Key, result: Result) -> str | None:
-        """Refuse turbines closer than a rotor diameter, unless the campaign allows that."""
+        """Return a reason if turbines are closer than a rotor diameter and the campaign forbids that, else None."""
         problem = self._campaign.problem(key.farm_idx, key.type_idx)
         diameter = self._campaign.physics.diameter(key.type_idx)
         spacing = problem.min_spacing_m(*result.layout)
         if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
             return None
         return (
-            f"two turbines are {spacing:.6g} m apart, less than a rotor diameter ({diameter:g} m); to adopt it anyway: "
-            "--keep-infeasible"
+            f"two turbines are {spacing:.6g} m apart, less than a rotor diameter ({diameter:g} m); to adopt it anyway, "
+            "use --keep-infeasible"
         )
 
     def _store(self, found: FoundResult, choice: Choice, store: Callable[[Result], None]) -> None:
         """Store the chosen result of a key, unless its file has changed since."""
         if found.result is None or found.digest != choice.digest:
-            self._adoption.refuse(found, "it changed during the adoption; run the command again")
+            self._adoption.refuse(found, "the file changed during the adoption; run the command again")
             return
         result = self._adopted(found.result, choice)
         store(result)
@@ -181,12 +181,12 @@ class Adopter:
         if result.origin == OWN:
             details["source_fingerprint"] = result.fingerprint
             details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
-        details["method_version"] = campaign.fingerprints.method_version  # of the wake engine, which computed the AEP
+        details["method_version"] = campaign.fingerprints.method_version  # the version that computed this AEP
         if result.status == NO_AEP:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
         elif "aep_claimed" not in details or abs(result.aep - choice.aep) > SAME_AEP * choice.aep:
-            details["aep_claimed"] = result.aep  # of the first file, if adopted repeatedly
+            details["aep_claimed"] = result.aep  # a repeated adoption keeps the AEP of the first file
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
             adoption.violating[str(key)] = violation.worst_m

@@ -52,6 +52,6 @@ def turbines() -> list[Turbine]:
 
 
 def example_layout() -> tuple[str, Turbine, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return area, turbine, x and y (m, EPSG:25831) of a layout by TopFarm's SmartStart for the first area."""
+    """Return area, turbine, x and y (m, EPSG:25831) of a layout for the first area, made by TopFarm's SmartStart."""
     layout = json.loads((_DATA / "example_layout.json").read_text(encoding="utf-8"))
     return layout["farm_name"], turbines()[layout["type"]], np.array(layout["x_m"]), np.array(layout["y_m"])

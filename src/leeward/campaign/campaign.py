@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from leeward.layout import LayoutProblem, Progress, SmartStart, Solution
     from leeward.store import Layouts
 
-MOST_TASKS = 10_000_000  # a file of results holds as many
+MOST_TASKS = 10_000_000  # the most results that a file can hold
 HEADER = (
     "# A campaign with the contents of all files that it referred to, as leeward writes it; `leeward run` takes it.\n"
 )
@@ -57,21 +57,21 @@ class Campaign:
     """Farms x turbine types x seeds, with all settings of their layouts. Make one with `leeward.campaign.load`.
 
     It never changes: `with_overrides` returns a new one. physics: its wind, turbines and areas as objects.
-    fingerprints: of its tasks. spec: the content of its file. remarks: notes on how it was read.
+    fingerprints: the fingerprints of its tasks. spec: the content of its file. remarks: notes on how it was read.
     """
 
     name: str
-    """From the file, or the name of the file."""
+    """The name given in the file, or the name of the file itself."""
     crs: str | None
     """The coordinate system of all farms, if it has a name."""
     farms: Mapping[int, str]
-    """Names by farm_idx."""
+    """Names of farms by farm_idx."""
     types: Mapping[int, str]
     """Names of turbine types by type_idx."""
     seeds: Sequence[int]
     """The random seeds: a range or a tuple."""
     n_tasks: int
-    """Farms x turbine types x seeds."""
+    """The number of tasks: farms x turbine types x seeds."""
 
     def __init__(self, spec: CampaignSpec, document: Document, folders: Sequence[str]) -> None:
         self.spec = spec
@@ -90,9 +90,9 @@ class Campaign:
         self.neighbours: Sequence[NeighboursSpec] = tuple(spec.neighbours)
         self.execution: Execution = spec.execution
         self.recipe: str = spec.optimiser.recipe
-        self.optimiser: Mapping[str, Any] = optimiser_settings(spec.optimiser)  # only those that the recipe uses
+        self.optimiser: Mapping[str, Any] = optimiser_settings(spec.optimiser)  # only settings that the recipe uses
 
-    if not TYPE_CHECKING:  # so that mypy still finds misspelt names
+    if not TYPE_CHECKING:  # hidden from mypy, which would otherwise accept misspelt names
 
         def __getattr__(self, name: str) -> Any:
             """Return an attribute by its old name; see `MOVED`."""
@@ -113,8 +113,8 @@ class Campaign:
         """
         if self.n_tasks > MOST_TASKS:
             raise InputError(
-                f"the campaign {self.name} has {self.n_tasks} tasks; expected at most {MOST_TASKS}: give it fewer "
-                "seeds, or run some of them with --only"
+                f"the campaign {self.name} has {self.n_tasks} tasks; expected at most {MOST_TASKS}; give it fewer "
+                "seeds, or select some tasks with --only"
             )
         return (Key(farm, type_idx, seed) for seed in self.seeds for farm in self.farms for type_idx in self.types)
 
@@ -170,7 +170,7 @@ class Campaign:
     def fingerprint(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
         """Return the SHA-256 of the settings, in hex digits.
 
-        version: the method version; that of this leeward if None.
+        version: the method version; None for the one of the installed leeward.
         """
         return self.fingerprints.of(farm_idx, type_idx, version)
 
@@ -183,9 +183,9 @@ class Campaign:
         return self.physics.problem(farm_idx, type_idx)
 
     def check(self) -> None:
-        """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones.
+        """Build the layout problem of every farm and turbine type; raise one InputError that lists the impossible ones.
 
-        A custom wake model is imported for this. For other custom code, only the file is checked.
+        This imports a custom wake model. Other custom code is not imported; only its file is checked.
         """
         self.physics.import_wake_model()
         self.physics.check()
@@ -201,7 +201,7 @@ class Campaign:
 
     @renamed_argument("watch", "callback")
     def optimise(self, key: Key, callback: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
-        """Return the layout of one task. Custom code is imported here: see `import_custom`."""
+        """Return the layout of one task. This imports custom code; see `import_custom`."""
         from leeward.layout import optimise
 
         if key not in self:
@@ -238,7 +238,7 @@ class Campaign:
 
     @functools.cached_property
     def judge(self) -> "Judge":
-        """A function that returns what is physically wrong with a stored result, in a sentence, or None."""
+        """Checks a stored result: `judge(result)` returns a sentence that says what is wrong, or None."""
         from leeward.campaign.judge import Judge
 
         return Judge(self)
@@ -267,7 +267,7 @@ class Campaign:
         return {name: written.get(name, data.get(name)) for name in CampaignSpec.model_fields if name in data | written}
 
     def _execution(self) -> dict[str, Any]:
-        """Return the settings that were given; the others follow from defaults."""
+        """Return the settings that were given, without defaults."""
         written = self.spec.execution.model_dump(exclude={"import_folders"}, exclude_unset=True)
         return {**written, "import_folders": self.import_folders} if custom_code(self.spec) else written
 
@@ -297,7 +297,7 @@ def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
 
 
 def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
-    """Return the campaign of a document: checked, and with the contents of all files that it refers to."""
+    """Return the campaign of a document. Check it and read all files that it refers to."""
     spec = validated(CampaignSpec, document).with_table_kind()
     if document.folder is not None or not spec.is_complete:
         spec = resolved(spec, document)
@@ -315,7 +315,7 @@ def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
 
 
 def rated_powers(campaign_text: str) -> Mapping[int, float]:
-    """Return the rated power of each turbine type (MW); nothing, with a warning, if the campaign cannot be read."""
+    """Return the rated power of each turbine type (MW). If the campaign cannot be read, warn and return no types."""
     try:
         campaign = Campaign.from_text(campaign_text, "the campaign of the results")
     except InputError as error:

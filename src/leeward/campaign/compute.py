@@ -19,19 +19,19 @@ from leeward.layout.starts import random_lattice
 from leeward.store import Key, Result, Value, utc_now
 from leeward.wind import WindFarm
 
-MOST_HISTORY = 1000  # points of a stored curve
-POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
+MOST_HISTORY = 1000  # most points of a stored curve
+POINTS_OF_A_PHASE = 25  # enough to draw a curve; with more, each point would be the mean of too few steps
 
 Call = Callable[[], object]
-ShowProgress = Callable[..., None]  # called with step, phase and best_aep_gwh by name
+ShowProgress = Callable[..., None]  # called with the keyword arguments step, phase and best_aep_gwh
 
 
 class History:
     """The curve of AEP over the steps.
 
-    Until the first refinement ends it shows the current layout, feasible or not: each point is the mean of the
-    estimates of some steps. In the search after that it shows the best feasible layout. There is a point wherever the
-    best AEP rises, and the last point is the result.
+    Until the first refinement ends, it shows the current layout, feasible or not, and each point is the mean estimate
+    over several steps. In the search that follows, it shows the best feasible layout, with a point wherever the best
+    AEP rises. The last point is the result.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class History:
             self._estimates.append((float(progress.step), progress.aep_gwh))
 
     def end(self, steps: int, aep_gwh: float) -> None:
-        """Add the result, if anything was recorded before it."""
+        """Add the result as the last point, unless the curve is empty."""
         self._close_phase()
         if self._points and self._points[-1] != (float(steps), aep_gwh):
             self._rise(float(steps), aep_gwh)
@@ -91,7 +91,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
     try:
         solution = campaign.optimise(key, record)
     finally:
-        os.chdir(here)  # a custom recipe may have changed the folder
+        os.chdir(here)  # a custom recipe may have changed the working directory
     history.end(solution.steps, solution.aep_gwh)
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
@@ -125,7 +125,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
 
 
 def versions() -> str:
-    """Return the versions of all programs that affect the numbers, and the type of machine."""
+    """Return the versions of all programs that affect the numbers, and the machine type."""
     import h5py
     import numba
 
@@ -136,8 +136,8 @@ def versions() -> str:
 def warm_up(campaign: Campaign) -> None:
     """Compile the kernels of the campaign's recipe, or load them from the cache.
 
-    The time limit of a task then need not include compilation. On an empty cache all workers of a machine need the same
-    kernels at once, so each compiles a different one.
+    The time limit of a task then does not have to include compilation. If the cache is empty, all workers of a machine
+    need the same kernels at once, so each worker compiles a different one.
     """
     campaign.physics.import_wake_model()
     problem = _small_problem(campaign)
@@ -189,5 +189,5 @@ def _make_calls(calls: list[Call]) -> None:
             except CompiledElsewhereError:
                 left.append(call)
         if len(left) == len(calls):
-            left.pop(0)()  # all are being compiled: wait for one
+            left.pop(0)()  # other processes compile all of them: wait for one
         calls = left

@@ -1,4 +1,4 @@
-"""Find, digest and import custom recipes, objectives and wake models, `module:Name`.
+"""Find, hash and import custom recipes, objectives and wake models, given as `module:Name`.
 
 Only `run` and its workers import them; all other commands use their names and digests.
 """
@@ -19,7 +19,7 @@ from leeward.lazy import import_named
 
 
 class CustomCode(NamedTuple):
-    """A `module:Name` of a campaign. what: its role. sha256: of its file when the campaign was read."""
+    """A `module:Name` of a campaign. what: its role. sha256: digest of its file when the campaign was read."""
 
     what: str
     place: Place
@@ -60,21 +60,21 @@ def check_file(code: CustomCode, folders: Sequence[str]) -> None:
         raise InputError(
             f"the file of the {code.what} {code.path}, {module_file(code.path, folders)}, has changed since "
             f"the campaign was read: its SHA-256 is {now[:12]}..., expected {str(code.sha256)[:12]}"
-            "...; to use the file as it is now, run the campaign file itself"
+            "...; to use the changed file, run the original campaign file again"
         )
 
 
 def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
-    """Return the function or class, imported from the very file that was digested.
+    """Return the function or class. Raise InputError if its file is not the one whose digest the campaign holds.
 
-    The folders come first only during the import: their files must not shadow other modules.
+    The folders come first on Python's path only during the import, because their files must not shadow other modules.
     """
     check_file(code, folders)
     module = code.path.partition(":")[0]
     if module not in sys.modules:
         path_before, bytecode_before = list(sys.path), sys.dont_write_bytecode
         sys.path[:0] = folders
-        sys.dont_write_bytecode = True  # not synced: after a power cut a torn file would fail every task
+        sys.dont_write_bytecode = True  # bytecode is not synced: a file torn by a power cut would fail every task
         try:
             importlib.import_module(module)
         finally:
@@ -91,14 +91,14 @@ def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
 
 
 def _digest(path: str, folders: Sequence[str]) -> str:
-    """Return the SHA-256 of the file of a module, as it is now."""
+    """Return the SHA-256 of the current file of a module."""
     return hashlib.sha256(module_file(path, folders).read_bytes()).hexdigest()
 
 
 def module_file(path: str, folders: Sequence[str]) -> Path:
-    """Return the file of a module, searched in the folders and then on Python's path. Nothing is imported."""
+    """Return the file of a module without importing it. Search the folders first, then Python's path."""
     module = path.partition(":")[0]
-    importlib.invalidate_caches()  # the file may be new
+    importlib.invalidate_caches()  # the file may be newer than the cached listing of its folder
     found: ModuleSpec | None = None
     within: Sequence[str] | None = None
     for name in accumulate(module.split("."), "{}.{}".format):  # package, package.module
@@ -110,7 +110,7 @@ def module_file(path: str, folders: Sequence[str]) -> Path:
         looked = ", ".join(dict.fromkeys(folders)) or "Python's path"
         raise InputError(
             f"no module {module} was found in {looked} or on Python's path; put the file of {path} beside the "
-            "campaign file, or its folder into PYTHONPATH"
+            "campaign file, or add its folder to PYTHONPATH"
         )
     return Path(found.origin)
 

@@ -74,7 +74,7 @@ _CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+012
 
 
 class Document:
-    """The data of a YAML text or of a dict, and the places of its keys in errors.
+    """The data of a YAML text or of a dict. It finds the line and the key for errors.
 
     where: its name in errors. folder: base of relative paths; None if the document may not refer to files. remarks:
     notes for the user on how it was read.
@@ -125,11 +125,11 @@ class Document:
             raise self.error(place, str(error)) from error
 
     def error(self, place: Place, sentence: str) -> InputError:
-        """Return an InputError about one place; the sentence follows the key."""
+        """Return an InputError about one place. The sentence has no subject: the message puts the key before it."""
         return self.errors([(place, sentence)])
 
     def errors(self, found: Sequence[tuple[Place, str]], most: int = 20) -> InputError:
-        """Return one InputError about one or more places, a line each."""
+        """Return one InputError about one or more places, with one line for each."""
         lines = [self._sentence(place, sentence) for place, sentence in found]
         if len(lines) == 1:
             return InputError(f"{self.where}: {lines[0]}")
@@ -154,13 +154,13 @@ def dump(data: Any) -> str:
         text = yaml.dump(
             data, Dumper=_CampaignDumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
         )
-    except UnicodeEncodeError as error:  # a folder of recipes, or a farm's name in GeoJSON
+    except UnicodeEncodeError as error:  # the name of a folder of recipes, or of a farm in GeoJSON
         raise InputError(f"{error.object!r:.200} cannot be written in UTF-8; rename that folder or farm") from error
     return str(text)
 
 
 def plain(data: Any) -> Any:
-    """Return Python data as YAML would give it: arrays and tuples as lists, paths as text."""
+    """Return Python data in the types that YAML has: arrays and tuples become lists, paths become text."""
     if isinstance(data, Mapping):
         return {plain(key): plain(value) for key, value in data.items()}
     if isinstance(data, str | bytes | bool | int | float) or data is None:
@@ -186,7 +186,12 @@ def _parse(text: str, where: str) -> Any:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
         raise InputError(f"{where}: {place}{_explained(error, text)}") from error
-    except (yaml.YAMLError, ValueError, KeyError, AttributeError) as error:  # the last two: `!!bool x`, `!!timestamp x`
+    except (
+        yaml.YAMLError,
+        ValueError,
+        KeyError,
+        AttributeError,
+    ) as error:  # `!!bool x` and `!!timestamp x` raise the last two
         raise InputError(f"{where}: cannot be read as YAML ({' '.join(str(error).split())})") from error
 
 
@@ -203,7 +208,7 @@ def _explained(error: yaml.MarkedYAMLError, text: str) -> str:
     if "\t" in line[: len(line) - len(line.lstrip())]:
         hint = "; the line starts with a tab: indent with spaces"
     elif "mapping values are not allowed" in problem:
-        hint = "; is there a colon too many, or a key that is indented further than the one before?"
+        hint = "; is there an extra colon, or a key that is indented further than the key above it?"
     elif "expected <block end>" in problem or "could not find expected ':'" in problem:
         hint = "; check the indentation, and put a space after each colon"
     elif "expected ',' or" in problem:

@@ -13,16 +13,17 @@ from leeward.layout import LayoutProblem, Progress, optimise
 from leeward.layout.objective import FEW, Objective
 from leeward.layout.recipes import EFFORTS
 
-MEASURED_S = 2.0  # CPU time of the measurement
-SHORTEST_S = 0.2  # of refinement; less is too short to measure its speed
+MEASURED_S = 2.0  # CPU time of the measurement, s
+SHORTEST_S = 0.2  # shortest time of refinement that gives its speed
 PLACING = ("smart_start", "random")  # phases before the refinement
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The cost of some tasks. core_s: CPU seconds of all. task_s: of the longest. memory_bytes: of one worker.
+    """The cost of some tasks. core_s: CPU seconds of all tasks.
 
-    is_rough: only the placing of turbines was measured, because it took all the time.
+    task_s: CPU seconds of the longest task. memory_bytes: memory of one worker. is_rough: the measurement ended before
+    the refinement, so only the placing of turbines was measured.
     """
 
     core_s: float
@@ -50,10 +51,10 @@ class _Meter:
 
 
 def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate | None:
-    """Return the cost of tasks; None with a custom recipe, or if the turbines do not fit.
+    """Return the cost of tasks; None for a custom recipe, or if the turbines do not fit.
 
-    tasks: their number for each farm and type. The pair with the most turbines is measured; the others are scaled by
-    their number of turbines.
+    tasks: number of tasks by farm and type. The pair with the most turbines is measured. The cost of the others is
+    scaled by their number of turbines.
     """
     if ":" in campaign.recipe or not tasks:
         return None
@@ -76,7 +77,7 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
 
 
 def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
-    """Optimise for a while. Return None if no layout is feasible."""
+    """Optimise for MEASURED_S and return the measurements; None if no layout is feasible."""
     try:
         warm_up(campaign)  # so that compiling is not measured
         meter = _Meter()

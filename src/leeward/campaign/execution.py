@@ -21,11 +21,11 @@ SHORTEST_WALLTIME_S = 60.0
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n\r\x00]*$")]  # of a batch script
+Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n\r\x00]*$")]  # a line of a batch script
 
 
 def none_as_empty(value: Any) -> Any:
-    """Return an empty section for None: all of its keys are commented out."""
+    """Return an empty section for None, which YAML gives for a section whose keys are all commented out."""
     return {} if value is None else value
 
 
@@ -71,7 +71,7 @@ class SlurmSpec(Strict):
     """SLURM jobs: their number, and the resources of each.
 
     partition, account: as for sbatch. options: further options of sbatch. prologue: shell lines before the worker
-    starts. interface: the network between nodes, such as ib0. python: its path on the nodes, if different. scratch: a
+    starts. interface: the network between nodes, such as ib0. python: its path on the nodes, if it differs. scratch: a
     folder on the nodes. credentials: a folder that the nodes can read and other users cannot. tls: turn it off only
     for debugging. dashboard: the address of Dask's dashboard.
     """
@@ -106,7 +106,7 @@ class SlurmSpec(Strict):
         if not _WALLTIME.match(walltime):
             raise ValueError(f"is {walltime!r}; expected hours:minutes:seconds such as 2:00:00, or 1-12:00:00")
         if seconds_of(walltime) < SHORTEST_WALLTIME_S:
-            raise ValueError(f"is {walltime!r}; expected at least a minute: SLURM counts in minutes")
+            raise ValueError(f"is {walltime!r}; expected at least one minute, because SLURM counts in minutes")
         return walltime
 
     @field_validator("options")
@@ -114,16 +114,18 @@ class SlurmSpec(Strict):
     def _keeps_jobs_visible(cls, options: list[str]) -> list[str]:
         for option in options:
             if re.match(r"-[JaM]|--(job-name|array|clusters?)\b", option):
-                raise ValueError(f"has {option!r}, with which leeward cannot track its jobs; remove it")
+                raise ValueError(f"has {option!r}, which prevents leeward from tracking its jobs; remove it")
             if re.match(r"-W|--wait\b(?!-)", option):
-                raise ValueError(f"has {option!r}, with which sbatch waits for its job to end; remove it")
+                raise ValueError(f"has {option!r}, which makes sbatch wait until the job ends; remove it")
         return options
 
     @field_validator("python", "scratch", "credentials")
     @classmethod
     def _is_plain_path(cls, path: str | None) -> str | None:
         if path is not None and not PLAIN_PATH.match(path):
-            raise ValueError(f"is {path!r}; expected a path without spaces or quotes: it goes into a batch script")
+            raise ValueError(
+                f"is {path!r}; expected a path without spaces or quotes, because it goes into a batch script"
+            )
         return path
 
     @property
@@ -159,13 +161,13 @@ class Defaults(Strict):
 
 
 def with_user_defaults(given: Execution) -> Execution:
-    """Return the settings with the user's defaults for those that were not given."""
+    """Return the given settings, with the user's defaults for all others."""
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     path = Path(os.environ.get(VARIABLE) or Path(home).expanduser() / "leeward" / "defaults.yaml")
     if not (path.exists() or os.environ.get(VARIABLE)):
         return given
     document = Document.from_file(path, "the user's defaults")
-    if document.data is None:  # everything is commented out
+    if document.data is None:  # all keys are commented out
         return given
     defaults = validated(Defaults, document).execution
     settings = _filled_up(given.model_dump(exclude_unset=True), defaults.model_dump(exclude_unset=True))

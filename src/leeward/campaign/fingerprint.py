@@ -11,7 +11,7 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
 
-METHOD_VERSION = 1  # raised whenever the same settings give other numbers
+METHOD_VERSION = 1  # increased whenever the same settings give different numbers
 
 
 class Fingerprints:
@@ -31,9 +31,9 @@ class Fingerprints:
         return {**self._short(farm_idx, type_idx), "area": self._area(farm_idx), **self._shared()}
 
     def of(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
-        """Return the SHA-256, in hex digits, of the settings; long ones are replaced by their digests.
+        """Return the SHA-256 of the settings, in hex digits; digests stand for long settings.
 
-        version: the method version; that of this leeward if None.
+        version: the method version; None for the one of the installed leeward.
         """
         return self._fingerprint(farm_idx, type_idx, METHOD_VERSION if version is None else version)
 
@@ -43,14 +43,14 @@ class Fingerprints:
 
     @property
     def method_version(self) -> int:
-        """The method version of this leeward."""
+        """The method version of the installed leeward."""
         return METHOD_VERSION
 
     def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
         """Return the method version that made a result of this campaign, or None if its settings differ.
 
-        stated: the version in the result; if None, all versions up to that of this leeward are tried. fingerprint: None
-        for an adopted result, whose version is the one that computed its AEP.
+        stated: the version in the result; if None, all versions up to the current one are tried. fingerprint: None for
+        an adopted result, whose version is the one that computed its AEP.
         """
         if fingerprint is None:
             return METHOD_VERSION if stated is None else stated
@@ -85,7 +85,7 @@ class Fingerprints:
 
 
 def canonical(value: Any) -> str:
-    """Return JSON with one way to write each value, floats to the last bit."""
+    """Return JSON in which equal values have equal text, with floats exact to the last bit."""
     return json.dumps(_unsigned_zeros(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -95,7 +95,7 @@ def digest(value: Any) -> str:
 
 
 def site_settings(site: SiteSpec) -> dict[str, Any]:
-    """Return the settings of the site. `kind: exact` is left out, for the fingerprints from before there were bins."""
+    """Return the settings of the site. `kind: exact` is left out, because older fingerprints do not contain it."""
     settings = site.model_dump(exclude_none=True)
     if site.table is not None:
         settings["table"].pop("speed_bins")  # a complete campaign always has the centres
@@ -110,7 +110,7 @@ def turbine_settings(turbine: Any) -> dict[str, Any]:
 
 
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
-    """Return the settings that the recipe uses. The objective AEP is left out, as in older fingerprints."""
+    """Return the settings that the recipe uses. The objective AEP is left out, because older fingerprints lack it."""
     if spec.is_custom:
         return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
     names = ["recipe", *RECIPES[spec.recipe].settings]

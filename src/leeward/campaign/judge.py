@@ -11,12 +11,12 @@ from leeward.store import NO_AEP, OWN, Maker, Result
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
 
-AEP_TOLERANCE = 1e-9  # relative
-DIAMETER_TOLERANCE = 1e-6  # relative
+AEP_TOLERANCE = 1e-9  # relative difference
+DIAMETER_TOLERANCE = 1e-6  # relative difference
 
 
 class Judge:
-    """Checks of stored results of a campaign. Each returns what is wrong, in a sentence, or None."""
+    """Checks stored results of a campaign. Each method returns a sentence that says what is wrong, or None."""
 
     def __init__(self, campaign: "Campaign") -> None:
         self._campaign = campaign
@@ -28,11 +28,11 @@ class Judge:
         return self.misfit(result) or self._constraints(result) or self._aep(result)
 
     def aep(self, result: Result) -> str | None:
-        """Return why a result or its AEP is wrong, or None; also None if the campaign has no such task."""
+        """Return why a result or its AEP is wrong, or None. Return None too if the campaign has no such task."""
         return self.misfit(result) or (self._aep(result) if result.key in self._campaign else None)
 
     def misfit(self, result: Result) -> str | None:
-        """Return why a result does not belong to the campaign, or None; also None if there is no such task.
+        """Return why a result does not belong to the campaign, or None. Return None too if there is no such task.
 
         It compares settings, turbines and area, and is quick because it does not call the wake engine. Adopted results
         have no fingerprint. A result of another method version is compared under that version.
@@ -44,13 +44,13 @@ class Judge:
             expected = campaign.fingerprint(key.farm_idx, key.type_idx, Maker.of(result.details).method_version)
             return (
                 f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
-                f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
+                f"{str(result.fingerprint)[:12]}..., that of the campaign is {expected[:12]}..."
             )
         return layout_mismatch(campaign, result)
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on checks that are left out."""
+        """Return a sentence for each check that is skipped."""
         if self._campaign.physics.wake_model_is_known:
             return []
         name = self._campaign.spec.wake_model["name"]
@@ -70,7 +70,7 @@ class Judge:
         is_other_version = version_of(campaign, result) != campaign.fingerprints.method_version
         if (
             is_other_version or not campaign.physics.wake_model_is_known
-        ):  # the wake engine computes other numbers, or none
+        ):  # the wake engine gives different numbers, or cannot be used
             return None
         try:
             computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(*result.layout)
@@ -78,7 +78,10 @@ class Judge:
             return f"the wake engine rejects its layout: {error}"
         off = abs(result.aep - computed) / computed
         if not off <= AEP_TOLERANCE:
-            return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"
+            return (
+                f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, "
+                f"a relative difference of {off:.1e}"
+            )
         return None
 
 
@@ -108,13 +111,15 @@ def _turbine_mismatch(campaign: "Campaign", result: Result) -> str | None:
 
 
 def _area_mismatch(campaign: "Campaign", result: Result) -> str | None:
-    """Return why the layout does not belong to the area, or None: a turbine is more than one spacing outside."""
+    """Return a sentence if a turbine is more than one minimum spacing outside the area, else None."""
     import shapely
 
     problem = campaign.physics.constraints(result.key.farm_idx, result.key.type_idx)
     points = shapely.points(*result.layout)
-    with np.errstate(over="ignore"):  # coordinates may be any numbers; infinity is outside
+    with np.errstate(over="ignore"):  # huge coordinates overflow to infinity, which counts as outside
         outside = float(shapely.distance(problem.area.to_shapely(), points).max())
     if outside <= problem.min_distances_m.max():
         return None
-    return f"turbines are up to {outside:.6g} m outside the area of farm {result.key.farm_idx}; is it of another farm?"
+    return (
+        f"turbines are up to {outside:.6g} m outside the area of farm {result.key.farm_idx}; is it from another farm?"
+    )

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from leeward.layout import Area, LayoutProblem
     from leeward.wind import Neighbours, Site, Turbine, WakeModel, WindFarm
 
-MOST_TURBINES = 100_000  # of one farm: the limit of a stored layout
+MOST_TURBINES = 100_000  # most turbines in one farm; a stored layout cannot hold more
 PROBLEMS_KEPT = 64
 
 
 def farm_place(document: Document, position: int) -> Place:
-    """Return the place of a farm in a campaign file. position: among all farms."""
+    """Return the place of a farm in a campaign file. position: its index among all farms."""
     farms = document.data["farms"]
     if isinstance(farms, list):
         return ("farms", position)
@@ -47,7 +47,7 @@ class Numbered(dict[int, Any]):
 
     def __missing__(self, number: object) -> Any:
         known = ", ".join(map(str, self))
-        raise InputError(f"{self._key} is {number!r}; expected one of {self._campaign}: {known}")
+        raise InputError(f"{self._key} is {number!r}; expected a number of the campaign {self._campaign}: {known}")
 
 
 class Physics:
@@ -57,9 +57,11 @@ class Physics:
         name = spec.name or "campaign"
         self.farms = Numbered("farm_idx", name, {farm.farm_idx or 0: farm for farm in spec.farm_list})
         self.types = Numbered("type_idx", name, {turbine.type_idx or 0: turbine for turbine in spec.type_list})
-        self.spacing = spec.spacing  # the minimum distance between two turbines, by its key
+        self.spacing = spec.spacing  # minimum distance between two turbines, under the key of the campaign file
         self._spec, self._document, self._import_folders = spec, document, import_folders
-        self.wake_model_is_known = ":" not in spec.wake_model["name"]  # custom code has to be imported first
+        self.wake_model_is_known = (
+            ":" not in spec.wake_model["name"]
+        )  # False for custom code, which must be imported first
         self._custom_model: WakeModel | None = None
         self._turbines: dict[int, Turbine] = {}
         self._problem = functools.lru_cache(PROBLEMS_KEPT)(self._located_problem)
@@ -107,7 +109,7 @@ class Physics:
             return site_of(self._spec.site)
 
     def import_wake_model(self) -> None:
-        """Import the wake model if it is custom code, which is needed to compute with it."""
+        """Import the wake model if it is custom code. Call this before computing yields."""
         from leeward.wind.wake_models import custom_model
 
         options = {key: value for key, value in self._spec.wake_model.items() if key not in ("name", "sha256")}
@@ -125,7 +127,7 @@ class Physics:
         turbine: "Turbine | None" = None,
         wake_model: "str | WakeModel | None" = None,
     ) -> "WindFarm":
-        """Return the wind farm of a turbine type, with neighbours. Arguments replace settings of the campaign."""
+        """Return the wind farm of a turbine type, with neighbours. Arguments that are given override the campaign."""
         from leeward.wind import WindFarm
 
         return WindFarm(
@@ -141,11 +143,11 @@ class Physics:
         return self._problem(farm_idx, type_idx, True)
 
     def constraints(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
-        """Return a problem to check area and distances only, which needs no custom wake model."""
+        """Return a layout problem for checks of area and distances only. It needs no custom wake model."""
         return self._problem(farm_idx, type_idx, self.wake_model_is_known)
 
     def check(self) -> None:
-        """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones."""
+        """Build the problem of every farm and turbine type; raise one InputError that lists the impossible ones."""
         found: list[tuple[Place, str]] = []
         for position, farm_idx in enumerate(self.farms):
             for type_idx in self.types:
@@ -178,8 +180,8 @@ class Physics:
         with self._document.at("wake_model"):
             if ":" in spec["name"]:
                 raise InputError(
-                    f"is {spec['name']}, custom code that only `leeward run` and its workers import; expected a "
-                    "built-in wake model for this (in Python, Campaign.import_custom() imports it)"
+                    f"is {spec['name']}, custom code that only `leeward run` and its workers import; use a built-in "
+                    "wake model here (or call Campaign.import_custom() first, in Python)"
                 )
             return type(wake_model(spec["name"]))(**{key: value for key, value in spec.items() if key != "name"})
 
@@ -195,9 +197,11 @@ def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> i
     if capacity is None:
         count = farm.n_turbines or spec.turbines_per_farm
         if count is None:
-            raise InputError("is missing, and so is capacity_mw; give one of them to set the number of turbines")
+            raise InputError("is missing, and so is capacity_mw; give one of the two to set the number of turbines")
     else:
-        count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, despite rounding
+        count = math.floor(
+            capacity / turbine.rated_power_mw + 1e-9
+        )  # despite rounding errors, 3.3 MW must give three turbines of 1.1 MW
         if count < 1:
             raise InputError(
                 f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}); "
@@ -261,7 +265,9 @@ def _series(spec: TimeSeriesSpec, folder: Path | None) -> "Site":
         direction, speed, weight = table["wind_direction_deg"], table["wind_speed_m_s"], table.get("weight")
         if "turbulence_intensity" in table:
             if intensity is not None:
-                raise InputError(f"{path} has a column turbulence_intensity, and the campaign gives it too; remove one")
+                raise InputError(
+                    f"{path} has a column turbulence_intensity, and the campaign sets it too; remove one of the two"
+                )
             intensity = table["turbulence_intensity"]
     return Site.from_time_series(direction or [], speed or [], 0.1 if intensity is None else intensity, weight)
 

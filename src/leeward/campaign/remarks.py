@@ -1,4 +1,4 @@
-"""Remarks in every summary of a campaign: power, comparison of types, recipe, wind, and places of the farms."""
+"""Remarks for summaries of a campaign, on power, comparison of types, recipe, wind, and places of the farms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
     from leeward.store import Result
 
-SUM_SLACK = 1e-6  # rounding error of the sum of probabilities
+SUM_SLACK = 1e-6  # allowed rounding error of the sum of probabilities
 HUB_HEIGHTS = (
-    "Hub heights differ between the turbine types and have no effect on the wind: wind speeds are taken at each type's "
-    "own hub height."
+    "The turbine types have different hub heights, but this does not change the wind: the wind speeds of the campaign "
+    "apply at the hub height of every type."
 )
 LARGEST_KM2 = 20_000.0
 FARTHEST_KM = 500.0
@@ -27,7 +27,7 @@ OUTSIDE_DEG = 3.0  # how far a farm may lie outside the area of use of its proje
 
 
 def installed_of(campaign: "Campaign | None", result: "Result") -> float:
-    """Return the installed power of a result (MW); NaN if neither it nor the campaign gives it."""
+    """Return the installed power of a result (MW); NaN if neither the result nor the campaign gives it."""
     number = result.key.type_idx
     rated = None if campaign is None or number not in campaign.types else campaign.physics.rated_power_mw(number)
     return installed_power(result.details, result.n_turbines, rated)
@@ -44,9 +44,9 @@ def optimiser_words(campaign: "Campaign") -> str:
     effort = settings.get("effort", "")
     seconds, work = settings.get("time_budget_s"), settings.get("work")
     if seconds is not None:
-        how = f"time budget {seconds:g} s a layout"
+        how = f"time budget {seconds:g} s per layout"
     elif work is not None:
-        how = f"work budget {count(work, 'pair evaluation')} a layout"
+        how = f"work budget {count(work, 'pair evaluation')} per layout"
     elif effort:
         return f"recipe {campaign.recipe}, effort {effort}"
     else:
@@ -55,23 +55,23 @@ def optimiser_words(campaign: "Campaign") -> str:
 
 
 def wind_remarks(campaign: "Campaign") -> Iterator[str]:
-    """Yield warnings about wrong wind data, and their effect on AEP."""
+    """Yield warnings about wrong wind data, with the effect on AEP."""
     site = campaign.physics.site
     excess = site.covered_hours / HOURS_PER_YEAR - 1.0
     if excess > SUM_SLACK:
         yield (
             f"The probabilities of the wind add up to {1.0 + excess:.6g}: every AEP is {100.0 * excess:.2g} % too "
-            "high. Divide them by their sum."
+            "high. Divide the probabilities by their sum."
         )
     if site.covered_degrees < 360.0 - 1e-6:
         yield (
-            f"The bins of the wind rose cover {site.covered_degrees:g} of 360 degrees: no wind blows from the other "
-            "directions."
+            f"The bins of the wind rose cover {site.covered_degrees:g} of 360 degrees: the other directions have "
+            "no wind."
         )
 
 
 def comparison_remarks(campaign: "Campaign") -> Iterator[str]:
-    """Yield the sentences that a reader needs before comparing AEPs and turbine types."""
+    """Yield sentences that explain how AEPs and turbine types can be compared."""
     differing = [f"{farm} {name}" for farm, name in campaign.farms.items() if is_by_capacity_factor(campaign, farm)]
     if differing:
         yield comparison_remark(differing, len(campaign.farms))
@@ -82,7 +82,7 @@ def comparison_remarks(campaign: "Campaign") -> Iterator[str]:
 
 @dataclass(frozen=True)
 class FarmPlace:
-    """A farm's area (km²) and its centre: projected metres, and degrees where the coordinate system is known."""
+    """A farm's area (km²) and its centre in projected metres, and in degrees if the coordinate system is known."""
 
     farm_idx: int
     name: str
@@ -133,7 +133,7 @@ def projection(campaign: "Campaign") -> str:
 
 
 def place_remarks(campaign: "Campaign", places: Sequence[FarmPlace]) -> list[str]:
-    """Return warnings about areas that are huge, far apart, outside their projection, or seem swapped."""
+    """Return warnings about farms that are huge, far apart, outside their projection, or seem to have swapped axes."""
     remarks = [
         f"farm {place.farm_idx} {place.name}: its area is {place.area_km2:.0f} km², more than {LARGEST_KM2:.0f} km²: "
         "check the coordinates"
@@ -156,8 +156,8 @@ def _swapped(place: FarmPlace) -> str | None:
     if _is_in_europe(place.longitude, place.latitude) or not _is_in_europe(place.latitude, place.longitude):
         return None
     return (
-        f"farm {place.farm_idx} {place.name}: its centre is {place.centre()}. Latitude and longitude look swapped: the "
-        f"other way round it is {degrees(place.latitude, place.longitude)}. GeoJSON has the longitude first"
+        f"farm {place.farm_idx} {place.name}: its centre is {place.centre()}. Latitude and longitude look swapped: "
+        f"swapped back, it is {degrees(place.latitude, place.longitude)}. GeoJSON has the longitude first"
     )
 
 
@@ -187,7 +187,7 @@ def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
 
 
 def _farthest(places: Sequence[FarmPlace]) -> tuple[float, int, int]:
-    """Return the largest distance between two farms (km), and the positions of the two."""
+    """Return the largest distance between two farms (km), and the indices of these farms."""
     is_global = all(place.longitude is not None and place.latitude is not None for place in places)
     points = np.array([[place.x_m, place.y_m, 0.0] for place in places]) / 1e3
     if is_global:

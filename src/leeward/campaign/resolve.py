@@ -1,4 +1,4 @@
-"""Complete a campaign: read the files it refers to, look up names, and write out defaults."""
+"""Complete a campaign: read the files that it refers to, look up names, and fill in defaults."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -45,7 +45,7 @@ def data_folder(name: str) -> Path:
 
 
 def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
-    """Return the campaign with everything written out."""
+    """Return the campaign with all files, names and defaults replaced by their values."""
     if spec.crs is not None:
         with document.at("crs"):
             check_crs(spec.crs)
@@ -111,9 +111,11 @@ def _types(spec: CampaignSpec, document: Document) -> list[Any]:
             turbine = _turbine(entry, document.folder)
             number = position if turbine.type_idx is None else turbine.type_idx
             if number in taken:
-                raise InputError(f"has the type_idx {number} of another turbine; expected each number once")
+                raise InputError(
+                    f"has type_idx {number}, which another turbine also has; give each turbine its own number"
+                )
             taken.add(number)
-            turbine_of(turbine)  # rejects an impossible one
+            turbine_of(turbine)  # raises InputError for invalid values
             name = turbine.name or _label(turbine)
             found.append(turbine.model_copy(update={"type_idx": number, "name": name}))
     return found
@@ -138,7 +140,7 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         missing = [name for name in lengths if name not in given]
         if missing:
             raise InputError(
-                f"{' and '.join(missing)} missing: the file {entry.file} has only the curves; give both here"
+                f"{' and '.join(missing)} missing: {entry.file} has only the curves; give both lengths beside `file`"
             )
         curves = dict(zip(CURVES, table.values(), strict=True))
         return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})
@@ -154,7 +156,7 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
 def turbine_from_file(
     path: Path, rotor_diameter_m: float | None = None, hub_height_m: float | None = None
 ) -> "Turbine":
-    """Return the turbine in a YAML file, or in a CSV file of its curves with diameter and hub height given."""
+    """Return the turbine in a YAML file, or in a CSV file of its curves, which needs diameter and hub height."""
     from leeward.wind.checks import positive
 
     given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
@@ -163,7 +165,7 @@ def turbine_from_file(
 
 
 def _farms(spec: CampaignSpec, document: Document) -> tuple[list[FarmSpec], str | None]:
-    """Return the farms with their areas as numbers, and their coordinate system."""
+    """Return the farms with their areas as coordinates, and their coordinate system."""
     farms: dict[int, FarmSpec] = {}
     system = spec.crs
     for position, entry in enumerate(_farm_entries(spec, document)):
@@ -185,13 +187,13 @@ def _farms(spec: CampaignSpec, document: Document) -> tuple[list[FarmSpec], str 
 
 
 def _name_in(entry: FarmSpec, number: int, document: Document) -> str:
-    """Return the name of a farm in its GeoJSON file, else its number. Add a remark on several polygons."""
+    """Return the name of a farm in its GeoJSON file, else its number. Add a remark if there are several polygons."""
     names = shapes.names_of(entry, document.folder)
     if len(names) > 1:
         known = listed([name or "without a name" for name in names], 4)
         document.remarks.append(
-            f"farm {number}: the {len(names)} polygons of {entry.file} ({known}) are one area. To choose one of them: "
-            f"feature: NAME; to make each a farm: farms: {{file: {entry.file}}}"
+            f"farm {number}: the {len(names)} polygons of {entry.file} ({known}) are one area. To use only one of "
+            f"them, set `feature: NAME`. To make each of them a farm, set `farms: {{file: {entry.file}}}`"
         )
     return names[0] if len(names) == 1 and names[0] else f"farm {number}"
 
@@ -211,7 +213,7 @@ def _area(entry: FarmSpec, folder: Path | None, crs: str | None) -> tuple[shapes
 
 
 def _farm_entries(spec: CampaignSpec, document: Document) -> list[FarmSpec]:
-    """Return the farms of a list, of a file, or built in."""
+    """Return the farms, given as a list, as a file, or as the name of a built-in set."""
     if isinstance(spec.farms, list):
         return spec.farms
     with document.at(*farm_place(document, 0)):
@@ -224,7 +226,7 @@ def _farm_entries(spec: CampaignSpec, document: Document) -> list[FarmSpec]:
     known = [number for number, _, _ in features]
     for position, number in enumerate(given.only or []):
         if number not in known:
-            found = f"is {number}, which is not a farm; found {', '.join(map(str, known))} in {given.file}"
+            found = f"is {number}, which is not a farm of {given.file}; expected one of {', '.join(map(str, known))}"
             raise document.error(("farms", "only", position), found)
     return [
         FarmSpec(farm_idx=number, name=name or f"farm {number}", geojson=feature, exclude=given.exclude)
@@ -280,7 +282,7 @@ def _wake_model(given: dict[str, Any], document: Document) -> dict[str, Any]:
 
 
 def _check_counts(spec: CampaignSpec, document: Document) -> None:
-    """Raise InputError if the number of turbines of a farm is not given, or is impossible."""
+    """Raise InputError if the number of turbines of a farm is not given or is invalid."""
     for position, farm in enumerate(spec.farm_list):
         has_count = farm.n_turbines is not None or farm.capacity_mw is not None
         key = "capacity_mw" if spec.capacity_mw is not None else "turbines_per_farm"

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LARGEST_SEED = 2**32 - 1  # the limit of SmartStart's random generator
-ENDLESS = 2**62  # end of a range such as `10:`
+ENDLESS = 2**62  # stands for the end of a range such as `10:`
 _RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*(?::\s*(\d{0,18})\s*)?", re.ASCII)
 _EXPECTED = "a count (50), a list ([0, 5, 7]), a range as in Python (0:50), or {first: 0, count: 50}"
 
 
 def parse_seeds(given: Any) -> Sequence[int]:
-    """Return the seeds as a range or a tuple, or raise ValueError with a sentence that follows the key."""
+    """Return the seeds as a range or a tuple, or raise ValueError. The caller puts the key before its message."""
     seeds: range | tuple[int, ...]
     if isinstance(given, int) and not isinstance(given, bool):
         seeds = range(given)

@@ -28,11 +28,11 @@ _NUMBERS = re.compile(r"\s*(\d{1,9})[\s,]+(\d{1,9})[\s,]+(\d{1,10})\s*", re.ASCI
 _INDEX = re.compile(r"\d{1,18}", re.ASCII)
 _SEED = re.compile(r"\d{1,10}", re.ASCII)
 
-Known = Callable[[], Campaign]  # called only for names: a campaign takes time to read
+Known = Callable[[], Campaign]  # called only if names are used, because reading a campaign takes time
 
 
 class Word(NamedTuple):
-    """A number or a name given by the user. quoted: it was in quotation marks, and is a name."""
+    """A number or a name given by the user. quoted: it was in quotation marks, so it is a name."""
 
     text: str
     quoted: bool
@@ -131,7 +131,7 @@ def _by_name(names: Mapping[int, str]) -> dict[str, list[int]]:
 
 
 def _plain(name: str) -> str:
-    """Return a name in one spelling: an ö may be one character or two, and spaces may be doubled."""
+    """Return a name in normal form: an ö becomes one character, and repeated spaces become one."""
     return " ".join(unicodedata.normalize("NFC", name).split())
 
 
@@ -143,7 +143,7 @@ def _parsed(text: str, campaign: Campaign) -> dict[int, list[range]]:
     """Return the selected numbers, by the position of their field in a key.
 
     `farm=0,3 type=5 seed=0:10`: numbers, ranges as in Python, and names of farms and types. A missing field selects
-    everything. A name of digits, or with a comma or an equals sign, must be in quotation marks.
+    everything. A name that consists of digits, or contains a comma or an equals sign, must be in quotation marks.
     """
     selected: dict[int, list[range]] = {}
     for name, values in _fields(text):
@@ -173,7 +173,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
     if before.strip():
         raise InputError(f"--only: {before.strip()!r:.60} is not understood; expected a field first, as in {EXAMPLE}")
     ends = [*(start.start() for start in starts[1:]), len(text)]
-    for start, end in zip(starts, ends, strict=False):  # an empty text has an end and no field
+    for start, end in zip(starts, ends, strict=False):  # for an empty text, `ends` is longer than `starts`
         values = text[start.end() : end].strip()
         if "=" in plain[start.end() : end]:
             raise InputError(f"--only: {values!r:.60} contains an equals sign; put such a name in quotation marks")
@@ -181,9 +181,11 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _range_of(field: str, word: Word, where: str, campaign: Campaign) -> range:
-    """Return the numbers of a word: a number, a range as in Python, or the name of a farm or type."""
+    """Return the numbers that a word selects. It is a number, a range as in Python, or the name of a farm or type."""
     if field == "seed" and word.quoted:
-        raise InputError(f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number")
+        raise InputError(
+            f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number without quotation marks"
+        )
     found = None if word.quoted else parse_range(word.text)
     if found is not None:
         return found
@@ -199,7 +201,7 @@ def _range_of(field: str, word: Word, where: str, campaign: Campaign) -> range:
 
 
 def read_keys(path: Path) -> list[Key]:
-    """Return the keys in a CSV file with a column `key` (see `leeward missing --csv`), in JSON, or one per line."""
+    """Return the keys in a CSV file with a column `key`, in a JSON file, or in a text file with one key per line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -254,7 +256,7 @@ def task_counts(campaign: Campaign, only: str | Collection[Key] | None) -> dict[
 
 
 def chosen_among(campaign: Campaign, only: str | Collection[Key] | None, keys: Iterable[Key]) -> list[Key]:
-    """Return those of the keys that are selected tasks."""
+    """Return the given keys that are selected tasks."""
     if only is not None and not isinstance(only, str):
         selected = frozenset(only)
         return [key for key in keys if key in selected]
@@ -304,7 +306,7 @@ def _too_many(campaign: Campaign) -> InputError:
 
 
 def as_keys(given: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
-    """Return keys given as keys or text, or raise InputError if some are not tasks of the campaign."""
+    """Return the given keys, which may be text. Raise InputError if some are not tasks of the campaign."""
     keys = frozenset(key_of(key, lambda: campaign) if isinstance(key, str) else Key(*key) for key in given)
     strangers = sorted(key for key in keys if key not in campaign)
     if strangers:

@@ -1,4 +1,4 @@
-"""Shapes in a campaign file, areas made from them, and areas as plain numbers."""
+"""Shapes in a campaign file, areas made from them, and areas as plain coordinates."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -32,7 +32,7 @@ Feature = Annotated[Any, BeforeValidator(_feature)]
 
 
 class Circle(Strict):
-    """A disc; metres."""
+    """A circle, in metres."""
 
     x: float
     y: float
@@ -53,7 +53,7 @@ class Shape(Strict):
 
 
 class Exclusion(Shape):
-    """A zone without turbines: a region, a line or points, with a buffer around it."""
+    """A zone without turbines: a region, a line or points, with a buffer around them."""
 
     forms: ClassVar[tuple[str, ...]] = ("polygon_m", "circle_m", "line_m", "points_m", "wkt", "geojson", "file")
     line_m: Line | None = None
@@ -62,7 +62,7 @@ class Exclusion(Shape):
 
 
 class Piece(Strict):
-    """All points within the margin of a polygon (a ring and its holes), a line or a point."""
+    """A polygon (a ring and its holes), a line or a point, and all points within `margin_m` of it."""
 
     forms: ClassVar[tuple[str, ...]] = ("rings_m", "line_m", "point_m")
     rings_m: Annotated[list[Ring], Field(min_length=1)] | None = None
@@ -81,7 +81,9 @@ class Pieces(Strict):
 def path_in(folder: Path | None, name: str) -> Path:
     """Return the path of a file that a campaign refers to."""
     if folder is None:
-        raise InputError(f"refers to the file {name}; expected its contents: a frozen campaign cannot refer to files")
+        raise InputError(
+            f"refers to the file {name}; expected its contents, because a frozen campaign cannot refer to files"
+        )
     return folder / name
 
 
@@ -128,19 +130,19 @@ def features_of(path: Path) -> list[tuple[int, str | None, dict[str, Any]]]:
 
     data, where = load_geojson(path)
     features = features_in(data, where)
-    crs = {"crs": data["crs"]} if "crs" in data else {}  # it is at the top of a file
+    crs = {"crs": data["crs"]} if "crs" in data else {}  # a file has it once, at the top
     is_numbered = any("farm_idx" in feature.properties for feature in features)
     found = []
     for position, (geometry, properties, _) in enumerate(features):
         number = properties.get("farm_idx", None if is_numbered else position)
         if number is None or geometry.get("type") not in POLYGONS:
-            continue  # substations, cables and the like
+            continue  # skip substations, cables and other features
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise InputError(f"{path}: feature {position}: farm_idx is {number!r}; expected a whole number, 0 or more")
         alone = {"type": "Feature", "geometry": geometry, "properties": properties, **crs}
         found.append((number, feature_name(properties), alone))
     if not found:
-        raise InputError(f"{path}: no polygons; expected the areas of farms")
+        raise InputError(f"{path}: the file has no polygons; expected the areas of farms")
     return found
 
 
@@ -152,18 +154,18 @@ def names_of(shape: Shape, folder: Path | None) -> list[str | None]:
 
 
 def pieces_of(area: "Area") -> Pieces:
-    """Return the area as numbers."""
+    """Return the area as coordinates."""
     moved = any(note.startswith(("projected", "reprojected")) for note in area.notes)
     pieces = {
         "parts": [_piece(part, moved) for part in area.parts],
         "zones": [_piece(part, moved) for part in area.zones],
     }
     found = Pieces.model_validate(pieces)
-    return pieces_of(area_from(found, None)) if moved else found  # rounding may change the order
+    return pieces_of(area_from(found, None)) if moved else found  # rounding may change the order of the parts
 
 
 def area_from(pieces: Pieces, crs: str | None) -> "Area":
-    """Return the area with exactly these numbers."""
+    """Return the area with exactly these coordinates."""
     from leeward.layout import Area
     from leeward.layout.area_parts import in_order
 

@@ -14,7 +14,7 @@ from leeward.layout import registry as layout_registry
 FORMAT_VERSION = 1
 RECIPES = tuple(name for name, recipe in layout_registry.RECIPES.items() if recipe.takes != "start")
 DEFAULT_OBJECTIVE = "aep"
-LARGEST_INDEX = 999_999_999  # keys have room for nine digits
+LARGEST_INDEX = 999_999_999  # the limit of nine digits in a key
 
 Numbers = Annotated[list[float], Field(min_length=1)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -22,7 +22,7 @@ Index = Annotated[int, Field(ge=0, le=LARGEST_INDEX)]
 
 
 def _as_floats(value: Any, depth: int = 2) -> Any:
-    """Return a number, or lists of numbers nested once at most, as floats."""
+    """Return a number, a list of numbers, or a list of such lists, as floats."""
     if isinstance(value, list) and value and depth:
         return [_as_floats(item, depth - 1) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -38,7 +38,7 @@ FloatOrLists = Annotated[Any, BeforeValidator(lambda value: _as_floats(value))]
 class WeibullSpec(Strict):
     """Weibull distributions of equal sectors, the first one centred on north."""
 
-    sector_frequency: Numbers = Field(description="the share of time of each sector")
+    sector_frequency: Numbers = Field(description="the frequency of each sector, a fraction")
     weibull_a_m_s: Numbers = Field(description="the Weibull scale of each sector, m/s")
     weibull_k: Numbers = Field(description="the Weibull shape of each sector")
     turbulence_intensity: FloatOrLists = Field(description="a fraction, such as 0.06, or one for each sector")
@@ -71,7 +71,7 @@ class TimeSeriesSpec(Strict):
     def _one_form(self) -> Self:
         series = (self.wind_direction_deg, self.wind_speed_m_s)
         if self.file is None and None in series:
-            raise ValueError("expected wind_direction_deg and wind_speed_m_s, or a CSV file of them (file)")
+            raise ValueError("expected wind_direction_deg and wind_speed_m_s, or a CSV file with these columns (file)")
         if self.file is not None and (series != (None, None) or self.weight is not None):
             raise ValueError("has both a file and values; give one or the other, not both")
         return self
@@ -83,7 +83,7 @@ class SiteSpec(Strict):
     forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series")
     built_in: Name | None = None
     file: Name | None = None
-    wind_directions_deg: Numbers | None = None  # these three apply to a file
+    wind_directions_deg: Numbers | None = None  # this key and the next two apply only to a file
     wind_speeds_m_s: Numbers | None = None
     interpolation: Literal["nearest", "linear"] | None = None
     weibull: WeibullSpec | None = None
@@ -96,7 +96,8 @@ class SiteSpec(Strict):
             for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
                 if getattr(self, name) is not None:
                     raise ValueError(
-                        f"has {name}, which applies to a site file (file); move it into the section with the wind data"
+                        f"has {name}, which applies only to a site file (file); "
+                        "move it into the section with the wind data"
                     )
         return self
 
@@ -143,7 +144,7 @@ class TabulatedTurbine(TurbineBase):
 
 
 class TurbineFile(Strict):
-    """A YAML file with the same keys, or a CSV file of the curves, with diameter and hub height here."""
+    """A turbine in a YAML file with the same keys, or in a CSV file of its curves, with diameter and hub height."""
 
     file: Name
     name: Name | None = None
@@ -257,7 +258,10 @@ class OptimiserSpec(Strict):
     @classmethod
     def _known_recipe(cls, recipe: str) -> str:
         if recipe in ("start", "start+refine"):
-            raise ValueError(f"is {recipe!r}, which needs a layout for each task; {suggestion('', RECIPES)}")
+            raise ValueError(
+                f"is {recipe!r}, which needs an initial layout and cannot be used in a campaign; "
+                f"{suggestion('', RECIPES)}"
+            )
         return known_name(recipe, RECIPES, "module:function", "my_recipes:in_rows")
 
     @field_validator("objective")
@@ -275,7 +279,7 @@ class OptimiserSpec(Strict):
         for name in ("recipe", "objective"):
             value = getattr(self, name)
             if getattr(self, f"{name}_sha256") is not None and ":" not in value:
-                raise ValueError(f"has {name}_sha256 with the built-in {name} {value}; remove it")
+                raise ValueError(f"has {name}_sha256, which does not apply to the built-in {name} {value}; remove it")
         return self
 
     @property
@@ -285,7 +289,7 @@ class OptimiserSpec(Strict):
 
     @property
     def reproducible(self) -> bool:
-        """True if a task always gives the same layout: false with a time budget."""
+        """True if a task always gives the same layout. A time budget makes it False."""
         return self.time_budget_s is None
 
 
@@ -306,7 +310,7 @@ class CampaignSpec(Strict):
     """A campaign file."""
 
     format_version: int = FORMAT_VERSION
-    frozen: bool = False  # everything is written out, as by `Campaign.frozen_text`
+    frozen: bool = False  # True if `Campaign.frozen_text` wrote this: it refers to no file
     name: Name | None = None
     crs: Name | None = None
     site: Annotated[SiteSpec, BeforeValidator(_name_as_section)] = Field(
@@ -347,21 +351,21 @@ class CampaignSpec(Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        one_of(self, ("spacing_diameters", "spacing_m"), "how far apart turbines must be")
+        one_of(self, ("spacing_diameters", "spacing_m"), "the minimum distance between turbines")
         not_both(self, "turbines_per_farm", "capacity_mw")
         return self
 
     @property
     def spacing(self) -> dict[str, float]:
-        """The minimum distance between two turbines, by its key."""
+        """The minimum distance between two turbines, as a dict with the key that was given."""
         if self.spacing_m is not None:
             return {"spacing_m": self.spacing_m}
         return {"spacing_diameters": float(self.spacing_diameters or 0.0)}
 
     def with_table_kind(self) -> Self:
-        """Return the campaign with the kind of its table stated.
+        """Return the campaign with the `kind` of its table set.
 
-        A frozen table without a kind comes from a version that knew exact conditions only.
+        A frozen table without a kind comes from an older version, in which all tables were exact.
         """
         table = self.site.table
         if not self.frozen or table is None or table.kind is not None:
@@ -371,7 +375,7 @@ class CampaignSpec(Strict):
 
     @property
     def is_complete(self) -> bool:
-        """True if everything is written out: nothing has to be read or looked up."""
+        """True if no file has to be read and no name has to be looked up."""
         farms, types = self.farms, self.turbines
         if not (self.frozen and isinstance(farms, list) and isinstance(types, list) and self.name):
             return False

@@ -1,4 +1,4 @@
-"""Turn validation errors of pydantic into sentences: the key, the value found, the values allowed."""
+"""Turn validation errors of pydantic into sentences that name the key, the value found and the values allowed."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, mod
 
 from leeward.campaign.document import Document, Place
 
-TAG = "="  # prefix of a form's name in pydantic's path to an error: no key begins with it
-_EXPECTED = {  # by the type of pydantic's error; names in braces are from its context
+TAG = "="  # marks the name of a form in pydantic's path to an error; no key begins with it
+_EXPECTED = {  # key: type of pydantic's error; names in braces come from its context
     "greater_than": "a number above {gt:g}",
     "greater_than_equal": "a number of at least {ge:g}",
     "less_than": "a number below {lt:g}",
@@ -28,7 +28,7 @@ _EXPECTED = {  # by the type of pydantic's error; names in braces are from its c
     "model_type": "keys with values",
     "model_attributes_type": "keys with values",
     "bool_type": "true or false",
-    "invalid_key": "a key that is a word",
+    "invalid_key": "a key that is text",
 }
 
 
@@ -41,7 +41,7 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note_keys(cls, data: Any, info: ValidationInfo) -> Any:
-        """Record the model of this section: the error for an unknown key lists the keys of the model."""
+        """Record the model of this section, so that the error for an unknown key can list the known keys."""
         if isinstance(info.context, dict) and isinstance(data, dict):
             info.context[id(data)] = cls
         return data
@@ -92,7 +92,7 @@ def suggestion(word: object, known: Sequence[str]) -> str:
 
 
 def known_name(value: str, known: Sequence[str], form: str, example: str) -> str:
-    """Return a known name, or that of custom code, `module:name`; raise ValueError for others."""
+    """Return the name if it is known or has the form `module:name` of custom code; else raise ValueError."""
     module, colon, name = value.partition(":")
     if colon and not (all(part.isidentifier() for part in module.split(".")) and name.isidentifier()):
         raise ValueError(f"is {value!r}; expected {form}, for example {example}")
@@ -128,7 +128,7 @@ def _parent(data: Any, place: Place) -> Any:
 
 
 def _without_misspelt(details: Any, data: Any, models: Mapping[int, type[Strict]]) -> list[Any]:
-    """Drop errors about missing keys that are present but misspelt: one message is enough."""
+    """Drop errors about a missing key if it is present but misspelt, because another error reports that."""
     meant = set()
     for detail in details:
         if detail["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""Work on layouts: one task for every farm, turbine type and seed of a campaign."""
+"""The kind of work `layouts`: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
 from collections.abc import Callable, Collection, Iterable
