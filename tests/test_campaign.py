@@ -110,7 +110,7 @@ def test_wrong_overrides(tmp_path, overrides, says):
 
 def test_unknown_farm_and_type(tmp_path):
     campaign = load_study(tmp_path)
-    with pytest.raises(InputError, match="farm_idx is 3; expected one of study: 0"):
+    with pytest.raises(InputError, match="farm_idx is 3; expected a number of the campaign study: 0"):
         campaign.fingerprint(3, 0)
     with pytest.raises(InputError, match="type_idx is 1"):
         campaign.physics.n_turbines(0, 1)

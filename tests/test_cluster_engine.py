@@ -218,7 +218,7 @@ def test_unfit_workers_get_no_tasks_and_are_told_of(engine, paper):
     assert engine.room == 0
     first, second = [event for event in paper.told if event["event"] == "unfit"]
     assert first["reason"] == "it cannot be used: ModuleNotFoundError: No module named 'leeward'"
-    assert second["reason"] == f"it has leeward 0.0.1; expected {__version__}, as here"
+    assert second["reason"] == f"it has leeward 0.0.1; install {__version__} there, as on this machine"
     for address, unreached in (("paper:4", None), ("paper:5", "no such file")):
         paper.join(engine, address, unreached=unreached)
         hand_out(engine, tasks(1))

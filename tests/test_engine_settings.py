@@ -48,7 +48,7 @@ def inside(monkeypatch, capsys, tmp_path):
         (["--engine", "slurm", "--jobs", "5:2"], ["5:2", "2:20"]),
         (["--engine", "slurm", "--memory", "much"], ["much", "64GB"]),
         (["--engine", "slurm", "--walltime", "soon"], ["soon", "2:00:00"]),
-        (["--engine", "slurm", "--walltime", "0:00:00"], ["0:00:00", "at least a minute"]),
+        (["--engine", "slurm", "--walltime", "0:00:00"], ["0:00:00", "at least one minute"]),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(inside, arguments, said):
@@ -74,7 +74,7 @@ def test_an_unknown_option_lists_the_valid_ones(inside):
         ),
         ({"options": ["-a 1-10"]}, "'-a 1-10', which prevents leeward from tracking its jobs"),
         ({"options": ["-Jmine"]}, "'-Jmine', which prevents leeward from tracking its jobs"),
-        ({"options": ["--wait"]}, "'--wait', with which sbatch waits for its job"),
+        ({"options": ["--wait"]}, "'--wait', which makes sbatch wait until the job ends"),
         ({"memory": "0GB"}, "'0GB'; expected at least some megabytes"),
         ({"memory": "900KB"}, "'900KB'; expected at least some megabytes"),
         ({"prologue": ["module load python\nrm -r ~"]}, "execution.slurm.prologue"),

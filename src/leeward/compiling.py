@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 from leeward.events import Emit
 
-Callback = Callable[
-    [bool], None
-]  # called with True when compiling begins, here or in a process that this one waits for; with False when it ends
+# called with True when compiling begins, here or in a process that this one waits for; with False when it ends
+Callback = Callable[[bool], None]
 
 COMPILE_EVENTS = ("compiling", "compiled")
 

@@ -3,7 +3,7 @@
 import errno
 from pathlib import Path
 
-# these mean that the user gave a wrong file name; all others concern the disk
+# these system errors mean that the user gave a wrong file name; all others concern the disk
 _WRONG_NAMES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 _STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE)
 
@@ -33,7 +33,7 @@ class HeldError(LeewardError):
 
 
 class BadSourceError(LeewardError):
-    """Raised if the request cannot be met because files or results are unusable."""
+    """Raised if a command cannot do its work because files or results are unusable."""
 
 
 def write_error(path: Path, error: OSError) -> LeewardError:

@@ -14,12 +14,12 @@ from leeward.errors import StorageError
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # errors of file systems without hard links
 TEMPORARY = ".tmp"  # suffix of temporary files
 _KINDS = {"-": "file", "d": "folder", "l": "link", "p": "pipe", "s": "socket", "c": "device", "b": "device"}
-LARGEST_SIDE_FILE = 1 << 30  # bytes: the index of ten million results
+LARGEST_SIDE_FILE = 1 << 30  # bytes; enough for the index of ten million results
 _SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class NotAFileError(OSError):
-    """Raised for a link, a pipe, a device or a folder in the place of a regular file."""
+    """Raised for a link, a pipe, a device or a folder where a regular file is expected."""
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
@@ -69,8 +69,8 @@ def replace_file(
 ) -> None:
     """Replace a file in one step: write and sync a temporary file in the same folder, then rename it.
 
-    After an OSError `path` is unchanged; or, if only the last sync failed, the new content is there and may not
-    survive a power cut. The call can be repeated. durable: the content survives a power cut. check: called with a
+    After an OSError `path` is unchanged, except if only the last sync failed: then it has the new content, which may
+    not survive a power cut. The call can be repeated. durable: the content survives a power cut. check: called with a
     handle to read from, before the rename; it returns whether the content is right.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
@@ -103,7 +103,7 @@ def _passes(path: Path, check: Callable[[int], bool]) -> bool:
 
 @contextlib.contextmanager
 def storage_errors(place: Path, what: str) -> Iterator[None]:
-    """Turn an OSError within into a StorageError: `place: what (reason)`."""
+    """Turn an OSError within this context into a StorageError with the message `place: what (reason)`."""
     try:
         yield
     except OSError as error:
@@ -111,7 +111,7 @@ def storage_errors(place: Path, what: str) -> Iterator[None]:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename a file or a folder, replacing `target`. Ignore an error if the rename was done nevertheless.
+    """Rename a file or a folder, replacing `target`. Ignore an error if the file was renamed nevertheless.
 
     NFS repeats a request whose answer was lost, and the second answer may be that there is no such file.
     """
@@ -138,7 +138,7 @@ def is_there(path: Path) -> bool:
 def refresh(folder: Path) -> None:
     """Make the system look up the names in a folder again.
 
-    NFS caches names, and the file of each, for up to a minute; opening the folder ends that.
+    NFS caches the names and their files for up to a minute. Opening the folder refreshes the cache.
     """
     if os.name == "posix":
         with contextlib.suppress(PermissionError):  # a folder whose names this user may not list
@@ -146,7 +146,7 @@ def refresh(folder: Path) -> None:
 
 
 def write_all(handle: int, content: bytes) -> None:
-    """Write all bytes: one system call may write only some of them."""
+    """Write all bytes. This may take several system calls, because one may write only some of them."""
     left = memoryview(content)
     while left:
         left = left[os.write(handle, left) :]
@@ -157,14 +157,14 @@ def sync(handle: int) -> None:
     if sys.platform == "darwin":
         import fcntl
 
-        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync leaves it in the disk's cache there
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # on macOS, fsync leaves the data in the disk's cache
     else:
         os.fsync(handle)
 
 
 def drop_cache(handle: int) -> None:
     """Drop a synced file from the cache, so that the next read comes from the disk and can detect a bad one."""
-    if hasattr(os, "posix_fadvise"):  # not on macOS
+    if hasattr(os, "posix_fadvise"):  # macOS does not have it
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 

@@ -83,7 +83,7 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
 
 
 class TooMuchError(yaml.MarkedYAMLError):
-    """Raised for a text that would need too much memory, or overflow the stack, to parse."""
+    """Raised for a text whose parsing would need too much memory or overflow the stack."""
 
 
 def check_yaml(text: str) -> None:
@@ -91,7 +91,7 @@ def check_yaml(text: str) -> None:
 
     libyaml yields events without recursion; building data from them can overflow the stack.
     """
-    open_anchors: list[tuple[str | None, int]] = []  # of each open collection: its anchor, the size before it
+    open_anchors: list[tuple[str | None, int]] = []  # for each open collection: its anchor, and the size before it
     sizes: dict[str, int] = {}  # characters and values below each anchor, aliases expanded
     size, copied = 0, 0
     for values, event in enumerate(yaml.parse(text, Loader=_Loader)):

@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-_SET_PARENT_DEATH_SIGNAL = 1  # of prctl
+_SET_PARENT_DEATH_SIGNAL = 1  # the option PR_SET_PDEATHSIG of prctl
 
 
 def end_with(parent: int) -> None:

@@ -186,12 +186,8 @@ def _parse(text: str, where: str) -> Any:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
         raise InputError(f"{where}: {place}{_explained(error, text)}") from error
-    except (
-        yaml.YAMLError,
-        ValueError,
-        KeyError,
-        AttributeError,
-    ) as error:  # `!!bool x` and `!!timestamp x` raise the last two
+    # `!!bool x` raises a KeyError, `!!timestamp x` an AttributeError
+    except (yaml.YAMLError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"{where}: cannot be read as YAML ({' '.join(str(error).split())})") from error
 
 

@@ -68,9 +68,8 @@ class Judge:
             return f"its AEP is {result.aep:g} GWh; expected a number above 0"
         campaign, key = self._campaign, result.key
         is_other_version = version_of(campaign, result) != campaign.fingerprints.method_version
-        if (
-            is_other_version or not campaign.physics.wake_model_is_known
-        ):  # the wake engine gives different numbers, or cannot be used
+        # the wake engine gives different numbers, or cannot be used
+        if is_other_version or not campaign.physics.wake_model_is_known:
             return None
         try:
             computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(*result.layout)

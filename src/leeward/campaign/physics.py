@@ -59,9 +59,7 @@ class Physics:
         self.types = Numbered("type_idx", name, {turbine.type_idx or 0: turbine for turbine in spec.type_list})
         self.spacing = spec.spacing  # minimum distance between two turbines, under the key of the campaign file
         self._spec, self._document, self._import_folders = spec, document, import_folders
-        self.wake_model_is_known = (
-            ":" not in spec.wake_model["name"]
-        )  # False for custom code, which must be imported first
+        self.wake_model_is_known = ":" not in spec.wake_model["name"]  # custom code must be imported first
         self._custom_model: WakeModel | None = None
         self._turbines: dict[int, Turbine] = {}
         self._problem = functools.lru_cache(PROBLEMS_KEPT)(self._located_problem)
@@ -199,9 +197,8 @@ def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> i
         if count is None:
             raise InputError("is missing, and so is capacity_mw; give one of the two to set the number of turbines")
     else:
-        count = math.floor(
-            capacity / turbine.rated_power_mw + 1e-9
-        )  # despite rounding errors, 3.3 MW must give three turbines of 1.1 MW
+        # despite rounding errors, 3.3 MW must give three turbines of 1.1 MW
+        count = math.floor(capacity / turbine.rated_power_mw + 1e-9)
         if count < 1:
             raise InputError(
                 f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}); "

@@ -14,7 +14,7 @@ from leeward.events import Emit
 from leeward.processes import usable_cores
 from leeward.store import Key, Result, RunPaths, parse_key
 
-ENGINES = {  # class of each engine, imported when used
+ENGINES = {  # the class of each engine; it is imported when used
     "inline": "leeward.engines.inline:InlineEngine",
     "local": "leeward.engines.local:LocalEngine",
     "dask": "leeward.engines.clusters:DaskEngine",
@@ -23,7 +23,7 @@ ENGINES = {  # class of each engine, imported when used
 
 
 class EngineLostError(LeewardError):
-    """Raised when no worker is left, or none could be used. Stored results are safe."""
+    """Raised when no worker is left, or when no worker could be used. Stored results are safe."""
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ from leeward.errors import LeewardError
 from leeward.events import Emit, ignore
 from leeward.store import Key
 
-START_LIMIT_S = 900.0  # until a worker is ready; it may import from a busy network disk, and compile
-STORE_LIMIT_S = 600.0  # for storing a result; then the disk does not answer
+START_LIMIT_S = 900.0  # time limit for a worker to start; it may import from a busy network disk, and compile
+STORE_LIMIT_S = 600.0  # time limit for storing a result; after it, the disk counts as not answering
 STOPPED_S = 2.0  # this process was stopped if a poll is later than expected by this much
-MOST_FAILED_STARTS = 3  # workers in a row that ended by themselves before they were ready
-PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # before the next start, after a worker was killed while starting
+MOST_FAILED_STARTS = 3  # the run ends after this many workers in a row that ended before they were ready
+PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # pauses before the next start, after a worker was killed while starting
 LONGEST_MESSAGE = 1 << 20
 
 
@@ -98,7 +98,7 @@ class LocalEngine(EngineKind):
         for worker in list(self._workers):
             if now > worker.deadline:
                 outcomes += self._overdue(worker)
-            elif worker.process.poll() is not None:  # a child process of it may hold its pipe open
+            elif worker.process.poll() is not None:  # a child process of the worker may hold its pipe open
                 outcomes += self._receive(worker)
                 if worker in self._workers:
                     outcomes += self._lost(worker, "died", f"its worker died: {worker.cause_of_death()}")
@@ -120,7 +120,7 @@ class LocalEngine(EngineKind):
         return now
 
     def close(self) -> list[Key]:
-        # also tasks that were not reported as begun: the message may be unread in a pipe
+        # include tasks that were not reported as begun: the message may be unread in a pipe
         in_hand = [worker.key for worker in self._workers if worker.key is not None]
         self._waiting.clear()
         for worker in self._workers:
@@ -158,7 +158,7 @@ class LocalEngine(EngineKind):
                 answer = json.loads(line)
                 is_compiling = any(event in answer for event in COMPILE_EVENTS)
                 outcomes += [] if is_compiling else self._handle(worker, answer)
-            except (ValueError, KeyError, TypeError) as error:  # ends this worker only
+            except (ValueError, KeyError, TypeError) as error:  # the error ends this worker only
                 return [*outcomes, *self._invalid(worker, f"{error!r:.80} in {line!r:.80}")]
             if is_compiling:  # outside `try`: an error of the callback is not the worker's fault
                 self._note_compiling(worker, "compiling" in answer)
@@ -217,7 +217,7 @@ class LocalEngine(EngineKind):
     def _lost(self, worker: WorkerProcess, kind: str, message: str) -> list[Outcome]:
         """Remove a dead worker; return the failure of its task, if it had one."""
         key, seconds = worker.key, time.monotonic() - worker.began
-        log_tail = worker.log_tail()  # before an empty log is removed
+        log_tail = worker.log_tail()  # read it now, before an empty log is removed
         self._remove(worker)
         if key is None:
             if not worker.ready:

@@ -11,7 +11,7 @@ from leeward.engines.work import Work
 from leeward.errors import StorageError
 from leeward.store import Key, RunPaths, begin_attempt, forget_record, index_line, store_result
 
-PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after the disk rejected a write; the last one repeats
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # pauses before retries while the disk rejects writes; the last one repeats
 
 
 class Worker:

@@ -21,9 +21,9 @@ from leeward.store import Key, RunPaths
 
 # signals of a crash, which processes do not send to each other
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
-REAP_S = 5.0  # for a killed process to end
-DEATH_S = 30.0  # for a process that has closed its pipe; only a busy machine takes so long
-TAIL = 4000  # bytes of a log
+REAP_S = 5.0  # time limit for a killed process to end
+DEATH_S = 30.0  # time limit for a process to end after it has closed its pipe; the machine may be busy
+TAIL = 4000  # bytes from the end of a log
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Launch = Callable[..., "subprocess.Popen[bytes]"]
@@ -73,7 +73,7 @@ class WorkerProcess:
             if not listening:
                 self._selector.register(self._commands, selectors.EVENT_WRITE, self)
             return
-        except BrokenPipeError:  # it has died; its other pipe will show that
+        except BrokenPipeError:  # the worker has died; its other pipe will report that
             self._unsent.clear()
         if listening:
             self._selector.unregister(self._commands)

@@ -25,11 +25,11 @@ from leeward.pages.parts import Links, captioned
 from leeward.store import Key
 from leeward.wind import WindRose
 
-WIDTH, HEIGHT = 640.0, 250.0  # of a chart, pixels
+WIDTH, HEIGHT = 640.0, 250.0  # size of a chart, pixels
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0  # margins, pixels
-MOST_DOTS = 400  # per chart; a line replaces more
+MOST_DOTS = 400  # most dots per chart; more are drawn as a line
 BAR = 120.0, 8.0  # width and height of `share_bar`, pixels, before the browser stretches it
-SIDE, MIDDLE, RADIUS = 260.0, 130.0, 96.0  # of a wind rose, pixels
+SIDE, MIDDLE, RADIUS = 260.0, 130.0, 96.0  # sizes of a wind rose, pixels
 
 
 def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart", role: str = "img") -> Markup:

@@ -25,7 +25,7 @@ LETTER, LINE = 9.0, 12.0  # width and height of a digit of a label, pixels
 BELOW = 5.0  # from the middle of a label to its baseline, pixels
 ROOMY = 4 * LINE  # side of an area, pixels: in smaller areas any place for the label is good enough
 RINGS = "Rings: existing turbines."
-LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # of scale bars, m
+LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # possible lengths of scale bars, m
 
 
 class Frame:

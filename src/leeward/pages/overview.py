@@ -12,7 +12,7 @@ from leeward.store import Key
 from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, is_out_of_room, key_of
 from leeward.wording import command, count, duration, json_text, run_command
 
-MOST_CELLS = 3000  # in the grid of one page
+MOST_CELLS = 3000  # most cells in the grid of one page
 AUDIT_PAGE = 100  # events of the audit trail on one page
 LONGEST_VALUE = 160  # characters of a value in the audit trail; longer ones are folded
 

@@ -16,7 +16,7 @@ from leeward.wording import count
 
 MOST_ROWS = 200
 LONGEST_TEXT = 200_000  # characters of the campaign file
-SHOWN = ("recipe", "effort", "time_budget_s", "work")  # by `optimiser_words`
+SHOWN = ("recipe", "effort", "time_budget_s", "work")  # settings that `optimiser_words` shows
 
 
 def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], versions: str = "") -> Markup:

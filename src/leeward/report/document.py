@@ -42,7 +42,7 @@ from leeward.wording import command, count, run_command
 
 CHART = 380.0  # width, pixels
 MOST_DRAWN = 72  # layouts; with more cells, only the best of each farm
-MOST_TASKS = 2000  # in the table of all tasks
+MOST_TASKS = 2000  # most rows in the table of all tasks
 MOST_FAILURES = 50
 MOST_MISSING = 200
 

@@ -146,12 +146,12 @@ class Coordinator:
 
     def _failed(self, outcome: Failed) -> None:
         key = outcome.key
-        if outcome.kind != "exception" and (line := self._files.find(key)) is not None:  # stored before it died
+        if outcome.kind != "exception" and (line := self._files.find(key)) is not None:  # stored before its worker died
             self._done(key, line, outcome.worker)
             self._disk.write(lambda: forget_record(self._paths, key))
             return
         self._disk.in_hand.discard(key)
-        if outcome.kind == "storing":  # the disk caused it, not the task
+        if outcome.kind == "storing":  # the disk caused the failure, not the task
             self._queue.append(key)
             self._disk.note_hanging(outcome.message)
             self._disk.write(lambda: forgive_attempt(self._paths, key, outcome.worker))
@@ -159,7 +159,7 @@ class Coordinator:
             self._disk.write(lambda: self._retry_or_fail(outcome))
 
     def _retry_or_fail(self, outcome: Failed) -> None:
-        """Record a failure; queue the task again unless it has failed for good."""
+        """Record a failure. Queue the task again unless it raised an error or has used all its retries."""
         key, died = outcome.key, outcome.kind in ("died", "timed-out")
         facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
         old, retries = self._record_of(key), self._context.work.execution.retries

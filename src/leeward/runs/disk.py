@@ -12,7 +12,7 @@ from leeward.store import Key
 
 T = TypeVar("T")
 TRY_AGAIN_S = 1.0
-TRY_ELSEWHERE_S = 30.0  # then other workers try: the disk may reject the writes of one machine only
+TRY_ELSEWHERE_S = 30.0  # after this time other workers try: the disk may reject the writes of one machine only
 
 
 class RunDisk:

@@ -48,7 +48,7 @@ from leeward.store import (
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
 UNKNOWN_SETTINGS = "the fingerprints differ; the old settings are not known"
-LEFT_BEHIND_S = 3600.0  # a temporary file of this age has no writer any more
+LEFT_BEHIND_S = 3600.0  # no process still writes to a temporary file of this age
 
 
 @dataclass
@@ -293,4 +293,4 @@ def refuse_bad_sources(sources: Iterable[Path]) -> None:
     """Raise InputError if a source does not exist."""
     for source in sources:
         if not source.exists():
-            raise InputError(f"{source}: no such file or folder to adopt from")
+            raise InputError(f"{source}: no such file or folder; check the path given with --adopt")

@@ -11,7 +11,7 @@ from leeward.runs.coordinator import Coordinator
 from leeward.runs.result_files import ResultFiles
 from leeward.store import Key, OutputHoldsMoreError, RunFiles, check_space, forget_record, merge_run, probe
 
-ROUNDS = 3  # most rounds of computing and merging; results that do not verify need another one
+ROUNDS = 3  # most rounds of computing and merging; a result that does not verify needs another round
 
 
 class Stages:
@@ -150,7 +150,7 @@ class Stages:
     def _merge(self) -> int:
         """Merge all results into the output; return how many must be recomputed.
 
-        Those do not verify, and their files are now in quarantine; or their files are gone.
+        These results do not verify, so their files are now in quarantine, or their files are gone.
         """
         context, results = self._context, self._report.results
         context.emit("merging", results=len(results))

@@ -28,11 +28,11 @@ from leeward.watch.data import FailedTask, Holder, Kind, WorkerSeen
 from leeward.watch.places import run_of
 from leeward.watch.present import names_in
 
-WATCH_S = 2 * INTERVAL_S + 1.0  # within this time the counter of a live owner advances
-POLL_S = 0.1  # between two readings of the counter
+WATCH_S = 2 * INTERVAL_S + 1.0  # the counter of a live owner advances within this time
+POLL_S = 0.1  # time between two readings of the counter
 MISSED_BEATS = 5  # a worker that missed this many heartbeats looks hung
-SHORTEST_SILENCE_S = 15.0  # a worker never looks hung before
-LARGEST_BEAT = 1 << 20  # bytes of a heartbeat file
+SHORTEST_SILENCE_S = 15.0  # a worker does not look hung before this time
+LARGEST_BEAT = 1 << 20  # most bytes of a heartbeat file
 WINDOW = 200  # number of latest results that give the rate
 _BAD_JSON = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of an unexpected form
 
@@ -46,7 +46,7 @@ class _Heartbeat(NamedTuple):
     has_moved: bool = False
 
 
-_heartbeats: dict[Path, _Heartbeat] = {}  # by lock, as last seen by this process
+_heartbeats: dict[Path, _Heartbeat] = {}  # by the path of the lock, as this process last read it
 
 
 def read_holder(paths: RunPaths) -> Holder | None:
@@ -121,7 +121,7 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
     except (FileNotFoundError, NotAFileError, KeyError, RecursionError, *_BAD_JSON):
-        return None  # deleted meanwhile, or not a heartbeat
+        return None  # the file was deleted meanwhile, or is not a heartbeat
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
 
@@ -191,7 +191,7 @@ def rate_per_hour(created: list[str], holder: Holder | None, now: float) -> floa
 
     For a live run, only its own results count, and the time since the latest one counts too.
     """
-    latest = nlargest(WINDOW, created)  # as text they sort like times
+    latest = nlargest(WINDOW, created)  # the text of a time sorts like the time itself
     times = sorted(time for text in latest if (time := _seconds(text)) is not None)
     began = None if holder is None else _seconds(holder.since)
     if began is not None:

@@ -71,7 +71,7 @@ def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, 
     with _readable(path):
         campaign = campaign or KINDS[kind].work_of(path)
         if campaign is None:
-            raise InputError(f"{path}: has no campaign; name it with --campaign")
+            raise InputError(f"{path}: has no campaign; give its file with --campaign")
         if path.is_dir() and run_of(path) is None:
             present: Container[object] = _checked_keys(path)
             reasons = {}

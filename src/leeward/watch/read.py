@@ -1,4 +1,4 @@
-"""Read what is on the disk now, for any kind of work."""
+"""Read the current content of a run directory or a file, for any kind of work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -89,9 +89,9 @@ def progress_of(
     run = reading.run
     failed = sum(failure.final for failure in failures.values())
     missing = None if expected is None else expected - done
-    left = None if missing is None else max(missing - failed, 0)  # to be computed by a run
+    left = None if missing is None else max(missing - failed, 0)  # tasks that a run would still compute
     live_holder = reading.holder if is_alive(reading.holder) else None
-    is_finished = run is None or left == 0  # then there is no rate
+    is_finished = run is None or left == 0  # a finished run has no rate
     rate = None if is_finished else rate_per_hour(reading.present.created, live_holder, reading.time)
     return Progress(
         path=str(reading.path),

@@ -44,7 +44,7 @@ class Background:
                 future.set_result(work())
             except BaseException as error:  # raised by the future's `result`
                 future.set_exception(error)
-            del future, work  # else they would be kept alive until the next item
+            del future, work  # otherwise they stay in memory until the next item
 
 
 class Reader:

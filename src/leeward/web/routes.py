@@ -36,10 +36,10 @@ from leeward.wording import duration
 LINKS = Links(is_live=True)
 LIVE_S, CALM_S = 2.0, 10.0  # update interval of a page during a run, and otherwise
 FEW_WORKERS, FEW_FAILURES = 10, 3  # on the first page
-MOST_FAILURES = 100  # per page
-MOST_FARMS = 100  # per map; more would be too small, and each needs one result to be read
+MOST_FAILURES = 100  # most failures per page
+MOST_FARMS = 100  # most farms per map; more would be too small, and each needs to read one result
 MOST_PAGES = 1_000_000
-FEW_FARMS = 5  # their best results are searched for versions
+FEW_FARMS = 5  # program versions are read from the best results of this many farms
 
 Query = Mapping[str, str]
 

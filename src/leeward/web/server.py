@@ -21,9 +21,9 @@ from leeward.web.access import TOKEN, Access
 from leeward.web.model import Model
 from leeward.web.routes import Response, respond
 
-MOST_CONNECTIONS = 64  # at a time; every user of the machine can open connections
+MOST_CONNECTIONS = 64  # most connections at a time; every user of the machine can open some
 CONNECTION_S = 0.5  # a new connection waits this long while all others are busy
-CLOSING_S = 20.0  # and this long after an idle one was closed, because the machine may be busy
+CLOSING_S = 20.0  # it waits this long after an idle one was closed, because the machine may be busy
 IDLE_S = 30.0  # time limit of an idle connection
 SMALLEST_COMPRESSED = 2000  # bytes; shorter responses are not compressed
 POLICY = (
@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(self, *, with_body: bool) -> None:
         self.server.mark_idle(self.connection, False)
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
-        if has_body:  # it is not read
+        if has_body:  # the body is not read
             self.close_connection = True
         access, target, hosts = self.server.access, _Target.of(self.path), self.headers.get_all("Host", [])
         lengths = self.headers.get_all("Content-Length", [])
@@ -197,7 +197,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             found = _plain(400, "more than one Content-Length")
         elif len(hosts) != 1 or not access.accepts_host(hosts[0]):
-            found = _plain(421, "not served under that name; `leeward serve --name NAME` adds it")
+            found = _plain(
+                421, "this dashboard does not accept that host name; add it with `leeward serve --name NAME`"
+            )
         elif target is None:
             found = _plain(400, "invalid address")
         elif access.is_token(target.query.get(TOKEN)):

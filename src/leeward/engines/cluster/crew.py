@@ -12,14 +12,14 @@ from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.events import Emit
 
-NO_WORKER_S = 600.0  # the run ends after this time without a worker and without one to expect
+NO_WORKER_S = 600.0  # the run ends if it has no worker, and expects none, for this long
 REMIND_S = 300.0
-ANSWER_S = 15.0  # for the answer of a prepared worker
-CLOSE_S = 5.0  # for workers to end their processes at the end of a run
+ANSWER_S = 15.0  # time limit for the answer of a prepared worker
+CLOSE_S = 5.0  # time limit for workers to end their processes at the end of a run
 
 
 class Crew:
-    """The Dask workers of a run. members: by address. order: for pilots. root: the run directory, for messages."""
+    """The Dask workers of a run, by address. order: sent to each pilot. root: the run directory, for messages."""
 
     def __init__(self, link: Link, order: dict[str, Any], emit: Emit, root: str) -> None:
         self.members: dict[str, Member] = {}
@@ -45,7 +45,7 @@ class Crew:
 
     def _prepared(self, member: Member, future: Any) -> None:
         """Accept or reject a worker after its answer."""
-        if not self._has_answer:  # events arrive from now on; a worker may have come just before
+        if not self._has_answer:  # from now on events arrive; a worker may have joined before
             self._has_answer = True
             self.join_present()
         if self.members.get(member.address) is not member:
@@ -61,7 +61,7 @@ class Crew:
         member.prepared(facts)
         member.unfit = None
         if facts["version"] != __version__:
-            self.reject(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
+            self.reject(member, f"it has leeward {facts['version']}; install {__version__} there, as on this machine")
             return
         self._link.joined(member)
         news = "stores" if member.stores else f"{member.host} does not store"
@@ -92,17 +92,17 @@ class Crew:
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
         expected = self._link.expects
-        if expected is not None:  # jobs may wait in the queue without limit
+        if expected is not None:  # jobs may wait in the queue for any time
             self._last_expected = now
         if preparing:
             expected = f"{preparing} worker(s) have not answered yet"
         if now - self._last_expected > NO_WORKER_S:
-            unfit = next((member.unfit for member in members if member.unfit), "none has come")
+            unfit = next((member.unfit for member in members if member.unfit), "no worker has connected")
             raise EngineLostError(f"no worker of {self._link.address} could be used for {NO_WORKER_S:g} s: {unfit}")
         if now - self._reminded > (REMIND_S if "alone" in self._announced else 10.0):
             self._reminded = now
             self._announced.add("alone")
-            self.join_present()  # one may have come before events arrived
+            self.join_present()  # a worker may have joined before events arrived
             self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._last_ready))
 
     def tear_down(self) -> None:

@@ -36,8 +36,8 @@ from leeward.engines.work import FrozenWork
 from leeward.files import replace_file, storage_errors
 from leeward.store import PROBE, Key, index_line, result_in
 
-STUCK_S = 30.0  # a member that cannot write for so long while others can is excluded
-STALLED_S = 10.0  # without a message about a unit
+STUCK_S = 30.0  # a member is excluded if it cannot write for this long while others can
+STALLED_S = 10.0  # a unit is stalled if no message about it arrives for this long
 
 
 class ClusterEngine:
@@ -56,7 +56,7 @@ class ClusterEngine:
         self._compile_events: set[str] = set()
         self._heartbeats = RemoteHeartbeats(paths.workers, self.mark)
         self._queue = TaskQueue(execution.retries, assignment.work.group)
-        self._units: dict[str, Unit] = {}  # by the keys of their futures
+        self._units: dict[str, Unit] = {}  # units by the key of their future
         self._is_cut_off = False  # Dask has cancelled all futures
         content = secrets.token_hex(16)
         with storage_errors(self._probe, "cannot be written"):
@@ -91,10 +91,10 @@ class ClusterEngine:
         self._queue.waiting.append(key)
 
     def poll(self, seconds: float) -> list[Outcome]:
-        if self._is_cut_off or not self._link.is_alive:  # it may come back, but without the tasks
+        if self._is_cut_off or not self._link.is_alive:  # the scheduler may come back, but has lost the tasks
             raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone or cannot be reached")
         members = self._crew.members.values()
-        # it may raise an error: call it before outcomes are collected, which would be lost
+        # this may raise an error, which would lose collected outcomes: call it before collecting them
         self._crew.update(self._left(), self._queue.pace.unit_s)
         for member, keys in self._queue.units(members):
             self._send(member, keys)
@@ -109,7 +109,8 @@ class ClusterEngine:
         return outcomes
 
     def close(self) -> list[Key]:
-        in_hand = [key for unit in self._units.values() for key in unit.left]  # "Began" may be on its way
+        # include tasks that have not begun: the message "Began" may not have arrived yet
+        in_hand = [key for unit in self._units.values() for key in unit.left]
         for unit in self._units.values():
             unit.future.release()
         with contextlib.ExitStack() as also:  # run all steps, even if a second Ctrl-C interrupts one
@@ -139,7 +140,7 @@ class ClusterEngine:
         if "beats" in message:
             self._heartbeats.show(message["beats"], message.get("worker", ""))
         kind = message.get("event")
-        if kind in COMPILE_EVENTS and kind not in self._compile_events:  # of the first worker only
+        if kind in COMPILE_EVENTS and kind not in self._compile_events:  # emit only the events of the first worker
             self._compile_events.add(kind)
             self._emit(kind, **{name: message[name] for name in ("host", "seconds") if name in message})
         unit = self._units.get(message.get("unit", ""))
@@ -203,7 +204,7 @@ class ClusterEngine:
         return Done(key, index_line(result), worker, result)
 
     def _on_end(self, future: Any) -> list[Outcome]:
-        """Return outcomes for the tasks that an ended unit has left; all its messages have arrived."""
+        """Return outcomes for the unfinished tasks of a unit that has ended. All its messages have arrived."""
         unit = self._units.get(future.key)
         if unit is None:
             return []
@@ -238,7 +239,7 @@ class ClusterEngine:
         return outcomes
 
     def _fail_silent(self) -> list[Outcome]:
-        """Fail units without a message for longer than any task may take. Dask has not detected their loss."""
+        """Fail units that sent no message for longer than any task may take. Dask has not detected their loss."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - self._silent_s
         for unit in list(self._units.values()):
@@ -251,7 +252,7 @@ class ClusterEngine:
         return outcomes
 
     def _return_stalled(self) -> list[Outcome]:
-        """Return tasks that wait behind a long task or a stuck disk to the queue, for idle workers."""
+        """Return tasks to the queue if they wait behind a long task or a stuck disk, so that idle workers get them."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
         for member in self._crew.members.values():
@@ -274,7 +275,7 @@ class ClusterEngine:
         suspects = set(unit.begun)
         if not (suspects or all_heard):
             suspects = {unit.left[0]}
-            if not member.stores:  # its attempts are not on the disk
+            if not member.stores:  # this member does not record attempts on the disk
                 unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
         outcomes: list[Outcome] = []
         for key in unit.left:

@@ -17,7 +17,7 @@ from leeward.errors import InputError, LeewardError
 from leeward.events import Emit
 
 CONNECT_S = 15.0
-ANSWER_S = 60.0  # for a connected scheduler, which may be busy
+ANSWER_S = 60.0  # time limit for the answer of a connected scheduler, which may be busy
 
 # keys of Dask, and those of leeward
 _TLS_KEYS = {"tls_ca_file": "tls_ca", "tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
@@ -30,7 +30,7 @@ class Link:
     """The connection of a run to a Dask cluster that others start and stop.
 
     It calls functions on Dask workers. Messages come back through a queue, because Dask receives them in a thread of
-    its own. address: for messages to the user. token: of the run.
+    its own. address: shown in messages to the user. token: identifies the run.
     """
 
     def __init__(self, client: Client, address: str) -> None:
@@ -54,7 +54,7 @@ class Link:
         client: Any = self.client
         try:
             known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
-        except OSError as error:  # also TimeoutError: a stopped scheduler keeps its connections
+        except OSError as error:  # includes TimeoutError: a stopped scheduler keeps its connections open
             raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
         return list(known["workers"])
 

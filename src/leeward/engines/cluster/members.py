@@ -11,13 +11,13 @@ from typing import Any
 from leeward.engines.engine import Began, Done, Failed, Outcome, Stuck
 from leeward.store import Key
 
-TOGETHER_S = 1.0  # shorter tasks share a unit, up to this much work
+TOGETHER_S = 1.0  # shorter tasks share a unit, which takes about this long
 MOST_TOGETHER = 64
 MOST_UNITS_A_SECOND = 50.0  # limits the load of scheduler and coordinator
 BRIEF_S = 5.0  # shorter tasks are sent ahead to the worker, to hide the latency
-SAFETY_FACTOR = 1.25  # tasks may take longer than the longest so far
+SAFETY_FACTOR = 1.25  # a task may take longer than the longest one so far
 END_MARGIN_S = 10.0
-MOST_AHEAD = 50_000  # most tasks that are sent to workers and have no outcome
+MOST_AHEAD = 50_000  # most tasks that workers hold without an outcome
 NEAREST = 4 * MOST_TOGETHER  # a unit is chosen from this many waiting tasks
 
 
@@ -134,7 +134,8 @@ class Pace:
     def count(self, slots: int) -> None:
         """Compute `together`, the tasks in a unit, and `depth`, the tasks that a slot may hold.
 
-        Short tasks share a unit. On a cluster with so many slots that units would come too fast, all tasks do.
+        Short tasks share a unit. Longer tasks share one too if the cluster has so many slots that more
+        than MOST_UNITS_A_SECOND would be sent.
         """
         if self._mean_s is None:
             return

@@ -33,7 +33,7 @@ from leeward.store import Key, RunPaths, parse_key, prepare_folders, probe
 
 POLL_S = 0.25
 SUPERVISE_S = 2.0
-IDLE_S = 60.0  # then an idle worker process ends, because its coordinator may be gone
+IDLE_S = 60.0  # an idle worker process ends after this time, because its coordinator may be gone
 LARGEST_MESSAGE = 64_000  # bytes of results; a Dask scheduler keeps the last thousand messages
 ALIVE = (Status.init, Status.running, Status.paused)
 CANCELLED = ("cancelled", "released", "forgotten")
@@ -126,13 +126,13 @@ class _Pilot:
         if self._is_cancelled(outbox.unit):
             return False
         if self._own_folder is None and is_there(self._paths.shard(key)):
-            return True  # another worker has stored it meanwhile, and the coordinator finds it
+            return True  # another worker has stored the result meanwhile, and the coordinator finds it
         began = time.monotonic()
         engine.start(key)
         while True:
             outcomes = engine.poll(POLL_S)
             if any(isinstance(outcome, Began) for outcome in outcomes):
-                began = time.monotonic()  # starting a process does not count
+                began = time.monotonic()  # the time to start a process does not count
             seconds = time.monotonic() - began
             outbox.put([self._message(outcome, seconds) for outcome in outcomes])
             if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
@@ -204,7 +204,7 @@ class _Pilot:
         """Send the heartbeats in the local folder, which the coordinator cannot reach."""
         beats = []
         for path in self._paths.heartbeats():
-            with contextlib.suppress(OSError, ValueError):  # its process is just ending
+            with contextlib.suppress(OSError, ValueError):  # the file disappears when its process ends
                 beats.append(json.loads(read_regular(path)))
         self._send({"beats": beats})
 
@@ -220,7 +220,7 @@ class _Pilot:
 
 
 class _Outbox:
-    """Collects outcomes of a unit, so that short tasks share a message, which is neither late nor too large."""
+    """Collects outcomes of a unit, so that short tasks share a message. It limits the delay and size of messages."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], unit: str) -> None:
         self.unit = unit

@@ -38,10 +38,10 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
 signal.signal(signal.SIGINT, _before)  # the import replaces the handler of Ctrl-C
 
 ADJUST_S = 1.0
-QUEUE_S = 10.0  # between two calls of squeue, to limit the load of SLURM
-RETRY_S = 60.0  # after sbatch has failed
+QUEUE_S = 10.0  # time between two calls of squeue, to limit the load of SLURM
+RETRY_S = 60.0  # time to the next attempt after sbatch has failed
 ANSWER_S = 60.0
-MOST_AT_ONCE = 10  # jobs to submit at once
+MOST_AT_ONCE = 10  # most jobs to submit at once
 MOST_USELESS_JOBS = 3
 CLOSE_S = 60.0
 DEATH_TIMEOUT_S = 60  # a job ends after this time without its scheduler
@@ -200,7 +200,7 @@ class SlurmLink(Link):
     def joined(self, member: Member) -> None:
         member.is_ending = member.name in self._ending
         if member.ends is None:
-            member.ends = time.monotonic() + self._settings.walltime_s  # until squeue reports it
+            member.ends = time.monotonic() + self._settings.walltime_s  # an estimate until squeue reports the end
 
     def lost(self, member: Member) -> None:
         self._queue_read = 0.0  # read the queue at once: its job may be gone too
@@ -251,7 +251,7 @@ class SlurmLink(Link):
                     step(timeout=CLOSE_S)
                 except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow or unavailable
                     self._emit("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
-        finally:  # even after a second Ctrl-C
+        finally:  # runs even after a second Ctrl-C
             by_name = f"--name={self._cluster.job_name}"  # includes jobs whose sbatch was interrupted
             for which in ([by_name], numbers):
                 with contextlib.suppress(OSError, subprocess.SubprocessError):  # jobs end by themselves
@@ -272,7 +272,7 @@ class SlurmLink(Link):
             ending |= set(pending_first[:surplus])
         self._ending |= ending
         for name in ending & by_name.keys():
-            by_name[name].is_ending = True  # no more tasks for it from now on
+            by_name[name].is_ending = True  # it gets no more tasks from now on
         missing = max(0, min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE))
         if ending or missing or set(spec) != set(self._cluster.workers):
             self._run(self._change(ending, missing))
