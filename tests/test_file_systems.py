@@ -250,7 +250,7 @@ MOUNTS = r"""
         ("/scratch/layouts.run", ""),
         ("/home/me/layouts.run", "is on NFS 4.2: another node may see new results up to a minute late"),
         ("/homely/layouts.run", ""),
-        ("/old/layouts.run", "is on NFS 3: .*a slow server causes I/O errors .mounted soft; hard is safer"),
+        ("/old/layouts.run", "is on NFS 3: .*a slow server causes I/O errors .the mount option is soft; hard is safer"),
         ("/dev/shm/layouts.run", "is in memory .tmpfs.: its results are lost when this machine restarts"),
         ("/mnt/with blank/layouts.run", "is on fuse.sshfs: whether results survive a power cut depends"),
     ],

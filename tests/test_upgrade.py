@@ -55,7 +55,7 @@ def upgrade(monkeypatch):
 def refused(done):
     assert done.returncode == 2, done.stderr
     assert f"was made by {OLD}" in done.stderr
-    assert "method version 2, which computes other numbers" in done.stderr
+    assert "method version 2, which computes different numbers" in done.stderr
     for way_out in ("-o", "--new"):
         assert way_out in done.stderr
     return True

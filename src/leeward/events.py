@@ -3,8 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-Emit = Callable[..., None]  # emit(kind, **facts): send one event; kind is positional, as a fact may be called kind
-OnEvent = Callable[[dict[str, Any]], None]  # on_event(event): the same as a dict, with its kind as "event"
+Emit = Callable[
+    ..., None
+]  # emit(kind, **facts) sends one event; kind is positional, because a fact may have the name kind
+OnEvent = Callable[
+    [dict[str, Any]], None
+]  # on_event(event) receives the event as a dict, whose key "event" is its kind
 OnProgress = Callable[[str, int, int], None]  # on_progress(stage, done, total); total is 0 if unknown
 
 

@@ -50,7 +50,9 @@ class SlurmEngine(EngineKind):
     @classmethod
     def open(cls, assignment: Assignment) -> Engine:
         if threading.current_thread() is not threading.main_thread():
-            raise LeewardError("the engine slurm works only in the main thread, because of dask-jobqueue")
+            raise LeewardError(
+                "the engine slurm needs dask-jobqueue, which works only in the main thread; call `run` there"
+            )
         from leeward.engines.cluster.engine import ClusterEngine
         from leeward.engines.cluster.slurm import SlurmLink
 

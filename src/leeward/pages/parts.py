@@ -112,7 +112,7 @@ def yes_or_no(value: bool) -> str:
 
 
 def state_words(state: str) -> str:
-    """Return the symbol and the name of a state; readers can distinguish states without colour."""
+    """Return the symbol and the name of a state, so that readers can distinguish states without colour."""
     return f"{MARKS[state]} {WORDS[state]}"
 
 

@@ -33,7 +33,7 @@ class RunReport:
 
     wanted: the selected tasks; done, failed and missing refer to these. results: a brief of every result in the run
     directory, by key; is_counted: whether the run has read them. failures: records of failed tasks. signal: number of
-    the signal that requested a stop, if any. engine_lost: why no worker was left, if so.
+    the signal that requested a stop, or None. engine_lost: the reason if the run lost all workers.
     """
 
     paths: RunPaths
@@ -74,7 +74,7 @@ class RunReport:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 if complete, 3 if results are missing or failed, 130 or 143 if interrupted before."""
+        """Return 0 if complete, 130 or 143 if a signal stopped the run before that, else 3."""
         if self.is_complete:
             return 0
         return 3 if self.signal is None else 128 + self.signal

@@ -45,14 +45,21 @@ def remark(path: Path) -> str:
     if mount is None:
         return ""
     if mount.kind in IN_MEMORY:
-        return f"{path} is in memory ({mount.kind}): its results are lost when this machine restarts; see -o"
+        return (
+            f"{path} is in memory ({mount.kind}): its results are lost when this machine restarts; "
+            "choose a folder on a disk with -o"
+        )
     if mount.kind in ("nfs", "nfs4"):
         version = next((option[5:] for option in sorted(mount.options) if option.startswith("vers=")), mount.kind[3:])
         soft = {"soft", "softerr"} & mount.options
         return (
             f"{path} is on NFS {version}".rstrip()
             + ": another node may see new results up to a minute late"
-            + (f", and a slow server causes I/O errors (mounted {min(soft)}; hard is safer)" if soft else "")
+            + (
+                f", and a slow server causes I/O errors (the mount option is {min(soft)}; hard is safer)"
+                if soft
+                else ""
+            )
         )
     if mount.kind in SHARES or mount.kind.startswith("fuse"):
         return f"{path} is on {mount.kind}: whether results survive a power cut depends on its server"

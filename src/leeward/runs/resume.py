@@ -132,7 +132,7 @@ def remove_leftovers(paths: RunPaths) -> None:
 
 
 def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
-    """Return the records of attempts and failures; an unreadable one goes to quarantine, and its task starts over."""
+    """Return the records of attempts and failures; an unreadable one goes to quarantine, and its task starts again."""
     records = {}
     for path in sorted(paths.failures.glob("*.json")):
         if (found := read_or_quarantine(paths, path, record)) is not None:
@@ -177,7 +177,7 @@ def _refuse_other_versions(work: Work, paths: RunPaths, stored: Stored, versions
     maker = stored.makers[first]._replace(method_version=versions[first])
     raise InputError(
         f"{paths.root}: {len(old)} of its results are of another method version; {first} was made by {maker}, but this "
-        f"is leeward {__version__}, method version {work.method_version}, which computes other numbers from the "
+        f"is leeward {__version__}, method version {work.method_version}, which computes different numbers from the "
         "same settings. A run never mixes them. To keep them, leave this run as it is and choose another output with "
         "-o: check, merge and export still read them. To recompute them, start over with --new, which keeps the old "
         "results under another name"

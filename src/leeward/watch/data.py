@@ -163,7 +163,7 @@ class Progress:
 
     @property
     def activity(self) -> str:
-        """Return in words whether a run is in progress, and who runs it."""
+        """Return a text that says whether a run is in progress, and which process runs it."""
         owner = self.owner
         if owner is None:
             return "not running" if self.run else "a merged file without a run directory"

@@ -30,7 +30,7 @@ def find_result(path: Path, key: Key) -> ResultSeen:
         what = "damaged" if key in present_at(path) else "missing"
         raise BadSourceError(f"{path}: {key} is {what}; run `leeward check {run.root} --complete` for details")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about other, damaged results
+        warnings.simplefilter("ignore")  # ignore warnings about other results that are damaged
         layouts = open_layouts(path)
     with layouts:
         return ResultSeen(layouts[key], path)

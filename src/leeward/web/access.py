@@ -31,7 +31,7 @@ class Access:
 
     @property
     def cookie_name(self) -> str:
-        """Return a cookie name that differs between dashboards: cookies are shared by all ports of a host."""
+        """Return a cookie name that differs between dashboards, because all ports of a host share cookies."""
         return f"leeward-{hashlib.sha256(self.token.encode()).hexdigest()[:12]}"
 
     def accepts_host(self, header: str | None) -> bool:

@@ -60,13 +60,13 @@ EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # jobs do not inh
 
 
 class _Job(SLURMJob):
-    """A job that sets its status, which Dask needs after its end, and whose SLURM commands have a time limit."""
+    """A job that sets its status, which Dask reads after the job has ended. Its SLURM commands have a time limit."""
 
     @staticmethod
     async def _call(cmd: list[str], **_: Any) -> str:
         """Return the output of a SLURM command, or raise RuntimeError if it fails or does not end.
 
-        The job of a killed sbatch may start anyway; it ends with the others at the end of the run.
+        If sbatch is killed, its job may start anyway. That job ends with the others at the end of the run.
         """
         child = await asyncio.create_subprocess_exec(
             *cmd,

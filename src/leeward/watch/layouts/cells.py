@@ -1,4 +1,4 @@
-"""Results by farm and turbine type, and the best of them; among equals, the first by key.
+"""Results by farm and turbine type, and the best of them. Among equal results, the first key is best.
 
 Within a farm and turbine type the largest AEP is best. Turbine types are compared by capacity factor if their
 installed powers differ by more than 0.5 % (`leeward.capacity.by_capacity_factor`), else by AEP.

@@ -1,4 +1,4 @@
-"""All tasks as columns, to filter and sort a hundred thousand in milliseconds."""
+"""All tasks as columns, so that a hundred thousand can be filtered and sorted in milliseconds."""
 
 import bisect
 import itertools
@@ -120,7 +120,7 @@ class TaskTable:
         return np.where(np.isnan(self.aep), np.nan, installed)
 
     def _mark(self, name: str, state: State) -> None:
-        """Set the state of a task unless it is done: a worker may still list it."""
+        """Set the state of a task unless it is done, because a worker may still list a task that is done."""
         key = key_of(name)
         row = None if key is None else self._row_of(key)
         if row is not None and self.state[row] != STATES.index("done"):
