@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import h5py
 
 from leeward.campaign import builtin_campaign, load
-from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
+from leeward.store.directory.index import IndexLines, encode_line, write_output_index
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.groups import LIBVER, write_root
@@ -64,7 +64,7 @@ def write_results(path, results, campaign):
         groups = GroupWriter(file)
         for result in results:
             groups.write(str(result.key), {**result.attributes, "seal": result.seal}, result.datasets)
-            lines.add(index_line(result))
+            lines.add(result.index_line())
         write_root(file, {"campaign": campaign.study_text(), "campaign_name": campaign.name})
     write_output_index(path, lines)
 
@@ -81,7 +81,7 @@ def make_run(folder, campaign, keys):
     for i in range(packed, len(results)):
         if i % REAL == 0:  # what is best is opened, and has to be real
             results[i] = replace(results[i], aep=results[i].aep + 1000.0)
-    paths.index.write_bytes(b"".join(encode_line(index_line(result)) for result in results))
+    paths.index.write_bytes(b"".join(encode_line(result.index_line()) for result in results))
     usual = folder / "stand-in"
     usual.write_bytes(shard_bytes(results[packed]))
     for i, result in enumerate(results[packed:], start=packed):
@@ -101,7 +101,7 @@ def make_run(folder, campaign, keys):
             pack.hardlink_to(real)
             lines = IndexLines()
             for result in part:
-                lines.add(index_line(result))
+                lines.add(result.index_line())
             write_output_index(pack, lines)
     return paths
 
@@ -212,7 +212,7 @@ def measure_watched(place, key):
     """One page is looked at while a run goes on, which ends a task a second."""
     paths = RunPaths.of(place)
     lock = Lock.take(paths.lock)
-    line = encode_line(index_line(replace(example(), key=key)))
+    line = encode_line(replace(example(), key=key).index_line())
     try:
         for path in ("/", "/tasks"):
             with served(place) as (process, address, _):

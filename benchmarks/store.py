@@ -202,10 +202,10 @@ def check_and_merge(folder):
 
 def measure_status(folder, paths, count):
     from leeward.campaign import builtin_campaign
-    from leeward.store.directory.index import encode_line, index_line, output_index_path
+    from leeward.store.directory.index import encode_line, output_index_path
 
     result = example()
-    lines = (index_line(replace(result, key=numbered(i), aep=result.aep + i)) for i in range(count))
+    lines = (replace(result, key=numbered(i), aep=result.aep + i).index_line() for i in range(count))
     paths.index.write_bytes(b"".join(encode_line(line) for line in lines))
     paths.campaign.write_text(builtin_campaign().with_overrides(seeds=-(-count // 60)).frozen_text())
     for path in (paths.output, output_index_path(paths.output)):

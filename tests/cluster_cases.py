@@ -26,7 +26,7 @@ start = functools.partial(run_cases.start, before=PATIENT)
 
 # What the command `dask` does, in a process that ends with these tests however they end.
 _DASK = (
-    "import sys; from leeward.processes import end_with; end_with(int(sys.argv.pop(1)));"
+    "import sys; from leeward.processes import exit_with_parent; exit_with_parent(int(sys.argv.pop(1)));"
     "from distributed.cli.dask_{what} import main; main()"
 )
 

@@ -18,7 +18,7 @@ from foreign_files import layout_of, own_result, write_crashed_folder, write_for
 from leeward import cli
 from leeward.campaign import load
 from leeward.campaign.selection import read_keys
-from leeward.store.directory.index import encode_line, index_line
+from leeward.store.directory.index import encode_line
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.records import begin_attempt, record_failure
 from leeward.store.directory.shards import store_result
@@ -83,7 +83,7 @@ def store(paths, campaign, *keys):
         result = real_result(campaign, Key(*key))
         store_result(paths, result)
         with paths.index.open("ab") as file:
-            file.write(encode_line(index_line(result)))
+            file.write(encode_line(result.index_line()))
 
 
 def fail(paths, key):

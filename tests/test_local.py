@@ -14,7 +14,7 @@ from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launcher
 from leeward.errors import LeewardError
 from leeward.store.directory import space
-from leeward.store.directory.records import begin_attempt, forgive_attempt, read_record
+from leeward.store.directory.records import begin_attempt, read_record, withdraw_attempt
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 from run_cases import calls, make_campaign, until
@@ -37,7 +37,7 @@ def test_a_task_that_was_begun_is_in_hand_whether_or_not_its_beginning_was_heard
     assert in_hand == [key]
     assert len(read_record(paths.failure(key)).attempts) == 2
     for _ in range(2):  # the earlier one is none of its own
-        forgive_attempt(paths, key, mark=engine.mark)
+        withdraw_attempt(paths, key, mark=engine.mark)
         assert [attempt["worker"] for attempt in read_record(paths.failure(key)).attempts] == ["host-1-earlier"]
 
 

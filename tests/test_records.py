@@ -11,10 +11,10 @@ from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.records import (
     BadRecordError,
     begin_attempt,
-    forget_record,
-    forgive_attempt,
     read_record,
     record_failure,
+    remove_record,
+    withdraw_attempt,
 )
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -36,19 +36,19 @@ def test_attempts_are_counted_until_there_is_no_hope(paths):
         begin_attempt(paths, KEY, "f", f"w{count}", "h")
         record = record_failure(paths, KEY, final=False, died=True, **FAILURE)
         assert (len(record.attempts), record.deaths) == (count, count)
-        assert record.is_hopeless(2) is (count == 3)
+        assert record.has_failed(2) is (count == 3)
     assert read_record(paths.failure(KEY)) == record
-    forget_record(paths, KEY)
+    remove_record(paths, KEY)
     assert read_record(paths.failure(KEY)) is None
-    forget_record(paths, KEY)
+    remove_record(paths, KEY)
 
 
 def test_being_cut_off_is_not_dying(paths):
     for i in range(10):
         record = begin_attempt(paths, KEY, "f", f"w{i}", "h")
     assert len(record.attempts) - record.deaths == 10
-    assert not record.is_hopeless(2)
-    assert begin_attempt(paths, KEY, "f", "w", "h").is_hopeless(2)
+    assert not record.has_failed(2)
+    assert begin_attempt(paths, KEY, "f", "w", "h").has_failed(2)
 
 
 def test_what_is_recorded_twice_counts_once(paths):
@@ -63,12 +63,12 @@ def test_what_is_recorded_twice_counts_once(paths):
 
 def test_an_attempt_that_somebody_ended_does_not_count(paths):
     begin_attempt(paths, KEY, "f", "w", "h")
-    forgive_attempt(paths, KEY)
+    withdraw_attempt(paths, KEY)
     assert read_record(paths.failure(KEY)) is None
     begin_attempt(paths, KEY, "f", "w", "h")
     record_failure(paths, KEY, final=False, died=True, **FAILURE)
     begin_attempt(paths, KEY, "f", "w", "h")
-    forgive_attempt(paths, KEY)
+    withdraw_attempt(paths, KEY)
     record = read_record(paths.failure(KEY))
     assert (len(record.attempts), record.deaths, record.failure.message) == (1, 1, "SIGKILL")
 

@@ -9,7 +9,7 @@ import pytest
 
 from foreign_files import own_result, write_own_file
 from leeward.errors import InputError
-from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
+from leeward.store.directory.index import IndexLines, encode_line, write_output_index
 from leeward.store.format.keys import Key
 from leeward.watch import STATES, TaskFilter, TaskTable, observe, present_at, task_filter
 from leeward.watch.layouts import tasks as tasks_module
@@ -26,7 +26,7 @@ def keys(tasks, **wanted):
 
 
 def line(seed, farm=0, **figures):
-    return encode_line({**index_line(own_result(farm, 0, seed, turbines=3)), **figures})
+    return encode_line({**own_result(farm, 0, seed, turbines=3).index_line(), **figures})
 
 
 def known(path):
@@ -226,7 +226,7 @@ def merged(path, *results):
     write_own_file(path, results)
     lines = IndexLines()
     for result in results:
-        lines.add(index_line(result))
+        lines.add(result.index_line())
     write_output_index(path, lines)
 
 

@@ -22,7 +22,6 @@ from leeward.pages.overview import progress
 from leeward.store.directory.index import (
     IndexLines,
     encode_line,
-    index_line,
     output_index,
     whole_lines,
     write_output_index,
@@ -70,7 +69,7 @@ def store(paths, *keys, indexed=True, **details):
         store_result(paths, result)
         if indexed:
             with paths.index.open("ab") as file:
-                file.write(encode_line(index_line(result)))
+                file.write(encode_line(result.index_line()))
 
 
 def beat(paths, task, *, pid=None, host=None, age=0.0, every_s=2.0, name="w1"):
@@ -334,7 +333,7 @@ def merged_file(paths, *keys, indexed=True):
     if indexed:
         lines = IndexLines()
         for result in results:
-            lines.add(index_line(result))
+            lines.add(result.index_line())
         write_output_index(paths.output, lines)
 
 

@@ -16,7 +16,7 @@ import yaml
 from foreign_files import own_result
 from leeward.campaign import load
 from leeward.store.directory.audit import Audit
-from leeward.store.directory.index import encode_line, index_line
+from leeward.store.directory.index import encode_line
 from leeward.store.directory.records import begin_attempt, record_failure
 from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
@@ -194,7 +194,7 @@ def store(paths, *results, indexed=True):
         store_result(paths, result)
         if indexed:
             with paths.index.open("ab") as file:
-                file.write(encode_line(index_line(result)))
+                file.write(encode_line(result.index_line()))
 
 
 def beat(paths, task, name="w1", **changes):

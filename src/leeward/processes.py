@@ -9,7 +9,7 @@ from pathlib import Path
 _SET_PARENT_DEATH_SIGNAL = 1  # the option PR_SET_PDEATHSIG of prctl
 
 
-def end_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Have the kernel end this process when its parent ends.
 
     parent: process id of the parent. Only on Linux; elsewhere a child sees the end of its input instead.

@@ -30,8 +30,8 @@ _OLD_RUN = re.compile(r"^layouts-[^./]+\.(run|h5)")  # put aside by `run --new`
 
 # What is removed without a sync may be there again, as it was: why that does no harm.
 MAY_COME_BACK = {
-    "forget a record": "a stored result outranks an old record",
-    "forgive an attempt": "an attempt counts once more",
+    "remove a record": "a stored result outranks an old record",
+    "withdraw an attempt": "an attempt counts once more",
     "release the lock": "its owner is seen to be gone",
     "merge sources and remove them": "a source that was merged is merged again, and is the same",
     "clean": "what is left over is removed again",

@@ -20,7 +20,7 @@ from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.lock import Lock, read_owner
 from leeward.store.directory.owner import Owner
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.records import begin_attempt, forget_record, forgive_attempt, read_record, record_failure
+from leeward.store.directory.records import begin_attempt, read_record, record_failure, remove_record, withdraw_attempt
 from leeward.store.directory.results import Doubled, RunFiles, read_results
 from leeward.store.directory.shards import store_result
 from leeward.store.format.found import FoundResult
@@ -406,8 +406,10 @@ STORE = {
         _with_record, simple(_begin_elsewhere), _attempts_are(2, 3), retried=_attempts_are(2)
     ),
     "record a failure": Operation(_with_record, simple(_fail), _attempts_are(1, died=True), retried=_died_once),
-    "forgive an attempt": Operation(_with_record, simple(lambda paths: forgive_attempt(paths, KEY)), _attempts_are(0)),
-    "forget a record": Operation(_with_record, simple(lambda paths: forget_record(paths, KEY)), _attempts_are(0)),
+    "withdraw an attempt": Operation(
+        _with_record, simple(lambda paths: withdraw_attempt(paths, KEY)), _attempts_are(0)
+    ),
+    "remove a record": Operation(_with_record, simple(lambda paths: remove_record(paths, KEY)), _attempts_are(0)),
     "audit": Operation(_with_log, simple(_append), _is_logged),
     "audit after a torn line": Operation(_with_torn_log, simple(_append), _is_logged),
     "take the lock": Operation(_bare, _take, _dead_owner),

@@ -109,7 +109,7 @@ class Storm:
 
     def _start(self, folder: Path) -> subprocess.Popen[bytes]:
         """Start a coordinator that ends with this process, and that no key of the terminal interrupts."""
-        before = f"from leeward.processes import end_with; end_with({os.getpid()}); "
+        before = f"from leeward.processes import exit_with_parent; exit_with_parent({os.getpid()}); "
         environment = {**os.environ, **ENVIRONMENT}
         return start("run", "campaign.yaml", cwd=folder, before=before, env=environment, start_new_session=True)
 

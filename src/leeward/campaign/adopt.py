@@ -23,7 +23,6 @@ from leeward.store import (
     Value,
     Verdict,
     gather,
-    index_line,
     read_files,
 )
 
@@ -167,7 +166,7 @@ class Adopter:
             return
         result = self._adopted(found.result, choice)
         store(result)
-        self._adoption.results[result.key] = Brief.of(index_line(result))
+        self._adoption.results[result.key] = Brief.of(result.index_line())
 
     def _adopted(self, result: Result, choice: Choice) -> Result:
         """Return the result to be stored. A result that leeward made with the same settings is unchanged."""

@@ -40,7 +40,7 @@ from leeward.carving.objects import (
 from leeward.carving.pages import (
     SIGNATURE as SIGNATURE,
     Doubtful as Doubtful,
-    Held as Held,
+    MemoryPages as MemoryPages,
     Pages as Pages,
     Unfamiliar as Unfamiliar,
     data_pieces as data_pieces,

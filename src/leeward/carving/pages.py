@@ -45,7 +45,7 @@ class Pages:
         return found
 
 
-class Held(Pages):
+class MemoryPages(Pages):
     """The bytes of a file in memory."""
 
     def __init__(self, content: bytes) -> None:

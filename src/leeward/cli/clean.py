@@ -46,7 +46,7 @@ def clean(options: CleanOptions) -> None:
             f"{options.run}: is not a run directory; expected the folder that `leeward run` makes beside its output, "
             "like layouts.run beside layouts.h5"
         )
-    paths.demand_own_places()
+    paths.check_own_places()
     with progress(options.quiet) as on_progress, contextlib.ExitStack() as stack:
         emit: Emit = ignore
         if not options.dry_run:

@@ -9,7 +9,7 @@ from leeward.engines.engine import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.heartbeat import Heartbeat
 from leeward.engines.work import Work
 from leeward.errors import StorageError
-from leeward.store import Key, RunPaths, begin_attempt, forget_record, index_line, store_result
+from leeward.store import Key, RunPaths, begin_attempt, remove_record, store_result
 
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # pauses before retries while the disk rejects writes; the last one repeats
 
@@ -57,8 +57,8 @@ class Worker:
             heartbeat.show(state="storing")
             enter("storing")
             retry(lambda: store_result(paths, result))
-            retry(lambda: forget_record(paths, key))
-            return Done(key, index_line(result), self.name)
+            retry(lambda: remove_record(paths, key))
+            return Done(key, result.index_line(), self.name)
         finally:
             heartbeat.begin(None)
 

@@ -17,12 +17,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from leeward.processes import end_with
+from leeward.processes import exit_with_parent
 
 
 def main() -> None:
     parent = int(sys.argv[1])
-    end_with(parent)
+    exit_with_parent(parent)
     for name in (signal.SIGINT, signal.SIGTERM):  # the coordinator handles them and ends its workers
         signal.signal(name, signal.SIG_IGN)
     answers = os.dup(1)

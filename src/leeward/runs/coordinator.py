@@ -20,10 +20,10 @@ from leeward.store import (
     Result,
     begin_attempt,
     encode_line,
-    forget_record,
-    forgive_attempt,
     record_failure,
+    remove_record,
     store_result,
+    withdraw_attempt,
 )
 
 POLL_S = 0.5
@@ -109,7 +109,7 @@ class Coordinator:
             self._context.emit("not-forgiven", tasks=len(keys), message=str(error))
             return
         for key in keys:
-            self._disk.write(functools.partial(forgive_attempt, self._paths, key, mark=mark))
+            self._disk.write(functools.partial(withdraw_attempt, self._paths, key, mark=mark))
 
     def _record_of(self, key: Key) -> Record:
         found = read_or_quarantine(self._paths, self._paths.failure(key), self._context.audit.record)
@@ -130,7 +130,7 @@ class Coordinator:
     def _store(self, outcome: Done, result: Result) -> None:
         """Store a result that its worker could not."""
         store_result(self._paths, result)
-        forget_record(self._paths, outcome.key)
+        remove_record(self._paths, outcome.key)
         self._done(outcome.key, outcome.line, outcome.worker)
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
@@ -148,13 +148,13 @@ class Coordinator:
         key = outcome.key
         if outcome.kind != "exception" and (line := self._files.find(key)) is not None:  # stored before its worker died
             self._done(key, line, outcome.worker)
-            self._disk.write(lambda: forget_record(self._paths, key))
+            self._disk.write(lambda: remove_record(self._paths, key))
             return
         self._disk.in_hand.discard(key)
         if outcome.kind == "storing":  # the disk caused the failure, not the task
             self._queue.append(key)
             self._disk.note_hanging(outcome.message)
-            self._disk.write(lambda: forgive_attempt(self._paths, key, outcome.worker))
+            self._disk.write(lambda: withdraw_attempt(self._paths, key, outcome.worker))
         else:
             self._disk.write(lambda: self._retry_or_fail(outcome))
 
@@ -163,7 +163,7 @@ class Coordinator:
         key, died = outcome.key, outcome.kind in ("died", "timed-out")
         facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
         old, retries = self._record_of(key), self._context.work.execution.retries
-        final = outcome.kind == "exception" or old.has_had_its_chances(retries, deaths=old.deaths + died)
+        final = outcome.kind == "exception" or old.is_out_of_retries(retries, deaths=old.deaths + died)
         failure = {**facts, "kind": outcome.kind, "host": _host_of(outcome.worker), "traceback": outcome.traceback}
         record = record_failure(self._paths, key, final=final, died=died, **failure)
         event = "failed" if final else "retry"

@@ -37,7 +37,7 @@ def preflight(work: Work, output: Path, options: Options, tasks: int, processes:
     if has_folder and not options.new:
         checks += [
             lambda: resume.refuse_odd_output(paths),
-            paths.demand_own_places,
+            paths.check_own_places,
             lambda: _demand_free(paths, options),
             lambda: _read_stored(found, work, paths, options, processes),
         ]

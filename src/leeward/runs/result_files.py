@@ -21,7 +21,6 @@ from leeward.store import (
     append_line,
     encode_line,
     finish_packing,
-    index_line,
     key_of_shard,
     pack,
     quarantine,
@@ -89,7 +88,7 @@ class ResultFiles:
     def store(self, result: Result) -> None:
         """Store a result from elsewhere; pack some if there are too many files."""
         self._disk.retry(lambda: store_result(self._paths, result))
-        line = encode_line(index_line(result))
+        line = encode_line(result.index_line())
         self._disk.retry(lambda: self.append_index(line))
         self.add([result.key])
         if self.is_due:
@@ -121,7 +120,7 @@ class ResultFiles:
             return None
         (found,) = self._disk.retry(lambda: list(read_shards([path])))
         if not isinstance(found, BadShard):
-            return index_line(found)
+            return found.index_line()
         self.move_to_quarantine(found)
         return None
 

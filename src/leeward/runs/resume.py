@@ -37,7 +37,6 @@ from leeward.store import (
     RunPaths,
     Verdict,
     entries,
-    index_line,
     parse_key,
     quarantine,
     read_files,
@@ -75,7 +74,7 @@ class Stored:
         return {key: work.version_of(key, self.fingerprints.get(key), stated) for key, stated in known.items()}
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
-        line = index_line(found)
+        line = found.index_line()
         self.results[key] = Brief.of(line)
         self.lines.add(line)
         maker = Maker.of(found.details)

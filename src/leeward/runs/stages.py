@@ -9,7 +9,7 @@ from leeward.runs import resume
 from leeward.runs.context import RunContext
 from leeward.runs.coordinator import Coordinator
 from leeward.runs.result_files import ResultFiles
-from leeward.store import Key, OutputHoldsMoreError, RunFiles, check_space, forget_record, merge_run, probe
+from leeward.store import Key, OutputHoldsMoreError, RunFiles, check_space, merge_run, probe, remove_record
 
 ROUNDS = 3  # most rounds of computing and merging; a result that does not verify needs another round
 
@@ -91,10 +91,10 @@ class Stages:
         for key, record in list(records.items()):
             is_changed = key in work and record.fingerprint != work.fingerprint(key)
             if key in report.results or key in retried or is_changed:
-                self._disk.retry(functools.partial(forget_record, self._paths, key))
+                self._disk.retry(functools.partial(remove_record, self._paths, key))
                 del records[key]
         retries = work.execution.retries
-        report.failures |= {key: record for key, record in records.items() if record.is_hopeless(retries)}
+        report.failures |= {key: record for key, record in records.items() if record.has_failed(retries)}
         return {key for key, record in records.items() if record.attempts}
 
     def _adopt(self) -> None:

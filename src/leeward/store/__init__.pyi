@@ -8,7 +8,6 @@ from leeward.store.directory.index import (
     Brief as Brief,
     IndexLines as IndexLines,
     encode_line as encode_line,
-    index_line as index_line,
     output_index as output_index,
     output_index_path as output_index_path,
     whole_lines as whole_lines,
@@ -25,10 +24,10 @@ from leeward.store.directory.records import (
     BadRecordError as BadRecordError,
     Record as Record,
     begin_attempt as begin_attempt,
-    forget_record as forget_record,
-    forgive_attempt as forgive_attempt,
     read_record as read_record,
     record_failure as record_failure,
+    remove_record as remove_record,
+    withdraw_attempt as withdraw_attempt,
 )
 from leeward.store.directory.results import (
     BadFile as BadFile,

@@ -124,7 +124,7 @@ class RunPaths:
             if (kind := kind_of(Path(entry.path))) not in ("", "folder", "file"):
                 yield _oddity(Path(entry.path), kind, "folder")
 
-    def demand_own_places(self) -> None:
+    def check_own_places(self) -> None:
         """Raise InputError for the first odd place, before anything in the run directory is changed."""
         for oddity in self.odd_places():
             raise InputError(oddity)

@@ -17,7 +17,7 @@ from typing import Any
 from h5py import h5a, h5f, h5g, h5p
 
 from leeward.carving import Pages, data_pieces, signature_place
-from leeward.processes import end_with
+from leeward.processes import exit_with_parent
 from leeward.store.format.direct import sealed_result_at, sealed_results
 from leeward.store.format.found import FoundFile
 from leeward.store.format.groups import (
@@ -52,7 +52,7 @@ _MOST_HOLES = 1 << 30  # bytes; SHA-256 has to read holes as zeros
 
 def main() -> None:
     parent, seconds, memory_mb = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-    end_with(parent)
+    exit_with_parent(parent)
     _limit(memory_mb)
     requests = os.fdopen(os.dup(0), "rb")
     output = Output(os.dup(1), seconds)

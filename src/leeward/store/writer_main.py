@@ -17,7 +17,7 @@ import numpy as np
 from h5py import h5a, h5d, h5g, h5o, h5s
 
 from leeward.files import sync
-from leeward.processes import end_with
+from leeward.processes import exit_with_parent
 from leeward.store.format.groups import LIBVER, attribute_form, attribute_names, write_parts, write_root
 from leeward.store.format.kind import Array, Value
 from leeward.store.isolated.frames import read_frame
@@ -51,7 +51,7 @@ def write_file(path: Path, stream: BinaryIO) -> int:
 
 def main() -> None:
     parent, path = int(sys.argv[1]), Path(sys.argv[2])
-    end_with(parent)
+    exit_with_parent(parent)
     sys.unraisablehook = lambda found: _end({"error": f"{found.exc_value}"})  # h5py may fail as it closes a dataset
     try:
         count = write_file(path, sys.stdin.buffer)

@@ -158,7 +158,7 @@ def read_failures(
 
 def _failed(record: Record, retries: int) -> FailedTask | None:
     """Return the failure of a task; None if it has started but not failed."""
-    final = record.is_hopeless(retries)
+    final = record.has_failed(retries)
     attempts = len(record.attempts)
     failure = record.failure
     if failure is not None:

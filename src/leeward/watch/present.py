@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from leeward.errors import BadSourceError
 from leeward.files import NotAFileError, read_regular
-from leeward.store import RunPaths, encode_line, entries, index_line, is_pack, output_index
+from leeward.store import RunPaths, encode_line, entries, is_pack, output_index
 from leeward.watch.data import Kind
 
 _CREATED = re.compile(r'"created": ?"([^"]{1,40})"')
@@ -159,7 +159,7 @@ def _index_lines(file: Path) -> tuple[bytes, list[str]]:
     for found in read_files([file]):
         if isinstance(found, FoundResult):
             if found.is_valid:
-                lines.append(encode_line(index_line(found)))
+                lines.append(encode_line(found.index_line()))
         elif not found.is_valid:
             reason = f"{found.verdict}, {found.reason}" if found.reason else f"{found.bad} damaged result(s)"
             problems.append(f"{found.path}: {reason}")

@@ -34,7 +34,7 @@ from leeward.engines.heartbeat import RemoteHeartbeats
 from leeward.engines.local import START_LIMIT_S, STORE_LIMIT_S
 from leeward.engines.work import FrozenWork
 from leeward.files import replace_file, storage_errors
-from leeward.store import PROBE, Key, index_line, result_in
+from leeward.store import PROBE, Key, result_in
 
 STUCK_S = 30.0  # a member is excluded if it cannot write for this long while others can
 STALLED_S = 10.0  # a unit is stalled if no message about it arrives for this long
@@ -201,7 +201,7 @@ class ClusterEngine:
         result = result_in(shard, key)
         if result is None or result.fingerprint != self._work.fingerprint(key):
             return Failed(key, "died", "the result that its worker sent does not verify", "", took_s, worker)
-        return Done(key, index_line(result), worker, result)
+        return Done(key, result.index_line(), worker, result)
 
     def _on_end(self, future: Any) -> list[Outcome]:
         """Return outcomes for the unfinished tasks of a unit that has ended. All its messages have arrived."""

@@ -5,7 +5,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from leeward.files import NotAFileError, open_regular, read_regular
 from leeward.store.directory.audit import parse_line
@@ -13,16 +13,7 @@ from leeward.store.directory.temporary import Temporary
 from leeward.store.paths import INDEX, is_pack as is_in_packs
 from leeward.wording import json_text
 
-if TYPE_CHECKING:  # `leeward status` reads indexes without h5py
-    from leeward.store.format.found import FoundResult
-    from leeward.store.format.kind import AnyResult
-
 INDEX_FORMAT = 1
-
-
-def index_line(result: "AnyResult | FoundResult") -> dict[str, Any]:
-    """Return the values of a result that lists and pages show."""
-    return result.index_line()
 
 
 def encode_line(line: dict[str, Any]) -> bytes:

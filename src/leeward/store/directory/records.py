@@ -50,22 +50,22 @@ class Record:
     failure: Failure | None = None
 
     @property
-    def has_failed(self) -> bool:
+    def last_attempt_failed(self) -> bool:
         """True if the last attempt failed."""
         return self.failure is not None and self.failure.attempt == len(self.attempts)
 
     @property
     def unfinished(self) -> str | None:
         """The worker of the last attempt, if the outcome is unknown, else None."""
-        return str(self.attempts[-1]["worker"]) if self.attempts and not self.has_failed else None
+        return str(self.attempts[-1]["worker"]) if self.attempts and not self.last_attempt_failed else None
 
-    def is_hopeless(self, retries: int) -> bool:
+    def has_failed(self, retries: int) -> bool:
         """Return whether no retry is left. More interruptions than deaths are allowed: the task rarely causes them."""
         if self.failure is not None and self.failure.final:
             return True
-        return self.has_had_its_chances(retries, self.deaths)
+        return self.is_out_of_retries(retries, self.deaths)
 
-    def has_had_its_chances(self, retries: int, deaths: int) -> bool:
+    def is_out_of_retries(self, retries: int, deaths: int) -> bool:
         """Return whether no retry is left if this many of its attempts were deaths."""
         return deaths > retries or len(self.attempts) - deaths > max(10, 5 * retries)
 
@@ -110,13 +110,13 @@ def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **fact
     old = read_record(paths.failure(key)) or Record(str(key))
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
-    if old.failure is not None and old.has_failed and old.failure.worker == facts["worker"]:
+    if old.failure is not None and old.last_attempt_failed and old.failure.worker == facts["worker"]:
         died = False  # already counted: a repeated call, because the first one could not sync
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
     return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
 
 
-def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
+def withdraw_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
     """Remove the last attempt, which ended on request or because of the disk. Keep it if it failed.
 
     worker: only an attempt of this worker. mark: only if the name of the worker contains this text.
@@ -126,12 +126,12 @@ def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: 
         return
     if (worker is None or old.unfinished == worker) and mark in old.unfinished:
         if len(old.attempts) <= 1 and old.failure is None:
-            forget_record(paths, key)
+            remove_record(paths, key)
         else:
             _write(paths, key, replace(old, attempts=old.attempts[:-1]))
 
 
-def forget_record(paths: RunPaths, key: Key) -> None:
+def remove_record(paths: RunPaths, key: Key) -> None:
     """Remove the record of a task that has a result or starts over."""
     with storage_errors(paths.failure(key), "cannot be removed"):
         paths.failure(key).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import h5py
 
-from leeward.carving import Held, Pages
+from leeward.carving import MemoryPages, Pages
 from leeward.errors import StorageError
 from leeward.files import NotAFileError, kind_of, open_regular, replace_file, storage_errors, sync_folder
 from leeward.store.directory.quarantine import quarantine
@@ -128,7 +128,7 @@ def file_bytes(results: Sequence[AnyResult], attributes: Mapping[str, Value]) ->
 
 def result_in(content: bytes, key: Any) -> Any:
     """Return the result of this key in the bytes of a shard from another machine; None unless it is intact."""
-    return _only_result(Held(content), key)
+    return _only_result(MemoryPages(content), key)
 
 
 def _only_result(pages: Pages, key: Any) -> Any:

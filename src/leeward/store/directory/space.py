@@ -16,7 +16,7 @@ OVERHEAD = 7000  # bytes of a result besides its numbers, in a shard or in the m
 def prepare_folders(paths: RunPaths) -> None:
     """Create the folders of the run directory durably. Raise InputError if something else has the name of one."""
     with storage_errors(paths.root, "cannot be created"):
-        paths.demand_own_places()
+        paths.check_own_places()
         for folder in (paths.root, *paths.folders()):
             folder.mkdir(exist_ok=True)
         sync_folder(paths.root.parent)

@@ -105,7 +105,7 @@ class AnyResult(abc.ABC):
         return float("nan")
 
     @classmethod
-    def said(cls, attributes: Mapping[str, Value]) -> bytes:
+    def details_digest(cls, attributes: Mapping[str, Value]) -> bytes:
         """Return a digest of the details, which `digest` does not cover; b"" if they do not matter."""
         return b""
 

@@ -193,7 +193,7 @@ class Result(AnyResult):
         return self.aep
 
     @classmethod
-    def said(cls, attributes: Mapping[str, Value]) -> bytes:
+    def details_digest(cls, attributes: Mapping[str, Value]) -> bytes:
         if attributes["origin"] != FOREIGN:
             return b""
         others = [name for name in attributes if name not in cls.FIXED and name not in _ABOUT_READING]

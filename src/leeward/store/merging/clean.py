@@ -55,7 +55,7 @@ def clean(
     report = CleanReport(dry_run)
     on_progress = on_progress or (lambda what, done, total: None)
     with storage_errors(paths.root, "cannot be cleaned"):
-        paths.demand_own_places()
+        paths.check_own_places()
         if merged:
             _remove_merged(paths, report, emit, on_progress, processes)
         else:

@@ -40,7 +40,7 @@ class Contents:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
-        if other := found.type.said(found.attributes):
+        if other := found.type.details_digest(found.attributes):
             self.foreign[pair(found)] = other
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)

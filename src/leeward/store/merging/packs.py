@@ -13,7 +13,7 @@ from pathlib import Path
 from leeward.errors import StorageError
 from leeward.events import Emit, ignore
 from leeward.files import kind_of, storage_errors, sync_folder
-from leeward.store.directory.index import IndexLines, index_line, indexed_count, output_index_path, write_output_index
+from leeward.store.directory.index import IndexLines, indexed_count, output_index_path, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
 from leeward.store.directory.shards import BadShard, judged, store_result
 from leeward.store.directory.temporary import remove_left_overs, workspace
@@ -143,7 +143,7 @@ def _write_index(path: Path) -> None:
     lines = IndexLines()
     for found in read_files([path]):
         if isinstance(found, FoundResult) and found.is_valid:
-            lines.add(index_line(found))
+            lines.add(found.index_line())
     write_output_index(path, lines)
 
 

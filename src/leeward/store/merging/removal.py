@@ -86,7 +86,7 @@ def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
         audits = []
         for root in sorted(roots):
             paths = RunPaths.of(root)
-            paths.demand_own_places()
+            paths.check_own_places()
             lock = Lock.take(paths.lock)
             stack.callback(lock.release)
             audits.append(Audit(paths.audit, lock.check))

@@ -56,7 +56,7 @@ class Candidate:
     def of(cls, found: FoundResult, key: Key, source: int) -> "Candidate":
         """Return the candidate for a result that was found."""
         name = "" if found.name == str(key) else sys.intern(found.name)
-        return cls(key, bytes.fromhex(found.digest), source, name, found.type.said(found.attributes))
+        return cls(key, bytes.fromhex(found.digest), source, name, found.type.details_digest(found.attributes))
 
     @property
     def group(self) -> str:
@@ -164,7 +164,7 @@ class Selection:
                 names[self.report.files[one.source].read_from].append(one.group)
         results: dict[tuple[Key | None, bytes, bytes], Result] = {}
         for found, result in read_groups(names):
-            results[found.key, bytes.fromhex(found.digest), found.type.said(found.attributes)] = result
+            results[found.key, bytes.fromhex(found.digest), found.type.details_digest(found.attributes)] = result
         for key, candidates in self._different.items():
             read = [(one, results.get((key, one.digest, one.other))) for one in candidates]
             self._resolve_key(key, [(one, result) for one, result in read if result is not None], prefer)
