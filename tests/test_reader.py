@@ -208,7 +208,10 @@ def test_open_for_writing(tmp_path):
     from_library.close()
     path.write_bytes(content)
     _, file = read_one(path)
-    assert (file.verdict, file.reason) == (Verdict.UNREADABLE, "already open for writing (its writer was killed?)")
+    assert (file.verdict, file.reason) == (
+        Verdict.UNREADABLE,
+        "it is marked as open for writing; its writer was probably killed",
+    )
 
 
 def test_newer_format(tmp_path, own_file):
@@ -216,7 +219,7 @@ def test_newer_format(tmp_path, own_file):
         file.attrs.modify("format_version", 2)
     results, file = read_one(own_file)
     assert (results, file.verdict) == ([], Verdict.WRONG_STRUCTURE)
-    assert file.reason == "format_version 2; this version of leeward reads up to 1: update leeward"
+    assert file.reason == "format_version is 2, but this leeward reads up to 1; update leeward"
 
 
 def test_the_first_format_is_read_for_ever():

@@ -1,8 +1,9 @@
 """Recover groups and arrays from the raw bytes of damaged HDF5 files, without libhdf5.
 
-No pointer to an object is trusted: the whole file is searched for headers, names and links. Bytes that do not follow
-the HDF5 file format specification, or lie beyond the end of the file, raise Unfamiliar. Stored checksums are verified.
-Without checksums a carved group is probably, but not provably, intact. The file is only read. An example:
+The parser trusts no pointer to an object: it searches the whole file for headers, names and links. It raises
+Unfamiliar for bytes that do not follow the HDF5 file format specification or lie beyond the end of the file. It
+verifies stored checksums. Without checksums a carved group is probably, but not provably, intact. The file is never
+changed. An example:
 
     >>> with open("truncated.h5", "rb") as file:
     ...     for group in carve(Pages(file.fileno())):

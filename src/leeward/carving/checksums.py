@@ -1,4 +1,4 @@
-"""The checksums of HDF5: lookup3 of its newer metadata, and fletcher32 of chunks."""
+"""The checksums of HDF5: lookup3 for newer metadata, and fletcher32 for chunks."""
 
 import functools
 from collections.abc import Callable
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-_WORTH_COMPILING = 20_000_000  # bytes: about 1.3 s of Python; to import numba and compile takes half as long
-_hashed = 0  # bytes in this process
+_WORTH_COMPILING = 20_000_000  # bytes: Python needs about 1.3 s; importing numba and compiling take half as long
+_hashed = 0  # bytes that this process has hashed so far
 
 
 def lookup3(content: bytes) -> int:
     """Return Bob Jenkins' `hashlittle`, 32 bits, with the initial value 0 (section IV of the specification).
 
-    Plain Python hashes the metadata of a small file faster than numba is imported. For large amounts the same function
-    is compiled.
+    For small files, plain Python takes less time than importing numba. For large amounts of data, numba compiles the
+    same function.
     """
     global _hashed
     if not content:
@@ -37,7 +37,7 @@ def _compiled() -> Callable[..., int]:
 
 
 def _hash(first: Any, second: Any, third: Any, length: int) -> int:
-    """Hash 32-bit words, three per block. Works with Python ints and with 64-bit ints."""
+    """Hash 32-bit words, three per block. The words may be Python ints or int64."""
     a = b = c = (0xDEADBEEF + length) & 0xFFFFFFFF
     for x, y, z in zip(first[:-1], second[:-1], third[:-1]):  # noqa: B905 (numba has no strict)
         c = (c + z) & 0xFFFFFFFF
@@ -78,6 +78,6 @@ def fletcher32(data: bytes) -> int:
 
 
 def is_fletcher32(data: bytes, stored: bytes) -> bool:
-    """Return whether data have the stored checksum, in which 0 equals 65535."""
+    """Return whether data match the stored checksum. In this checksum 0 and 65535 are equal."""
     found, expected = fletcher32(data), int.from_bytes(stored, "little")
     return all((found >> bits & 0xFFFF) % 65535 == (expected >> bits & 0xFFFF) % 65535 for bits in (0, 16))

@@ -22,12 +22,12 @@ MOST_NUMBERS = 1_000_000
 MOST_NUMBERS_A_CHUNK = 4_000_000
 
 _COMPACT, _CONTIGUOUS, _CHUNKED = 0, 1, 2
-_SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
+_SINGLE, _FIXED_ARRAY = 1, 3  # types of chunk index
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
-_FIRST_NAMED = 256  # filters from this number have a name in every version of the message
+_FIRST_NAMED = 256  # from this filter number on, every version of the message has a name
 _MOST_CHUNKS = 10_000
 _MOST_LEVELS = 8
-_ZEROS = 4  # a chunk of this many zeros suggests a wrong address
+_ZEROS = 4  # numbers: a chunk of at least this many zeros, and nothing else, suggests a wrong address
 
 
 class Stored(NamedTuple):
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """A chunk of a dataset. mask: a bit for each filter that was skipped."""
+    """A chunk of a dataset. mask: the bits of the filters that were skipped."""
 
     offset: tuple[int, ...]
     address: int
@@ -49,7 +49,7 @@ class _Chunk(NamedTuple):
 def read_dataset(pages: Pages, header: Header, *, name: str = "array", most: int = MOST_NUMBERS) -> Stored:
     """Return all numbers of a dataset. Raise Unfamiliar if they cannot be read, Doubtful if they are likely wrong.
 
-    name: of the dataset, for messages. most: most numbers that it may have.
+    name: the name of the dataset, for messages. most: the largest number of values that it may have.
     """
     space, kind, layout = header.one(SPACE), header.one(TYPE), header.one(LAYOUT)
     if space is None or kind is None or layout is None:
@@ -93,12 +93,12 @@ def _joined(
         raise Doubtful(f"chunks of its {name} overlap")
     for chunk in chunks:
         if chunk.size > 16 * MOST_NUMBERS_A_CHUNK:
-            raise Unfamiliar("chunk")
+            raise Unfamiliar("a chunk is too large")
         used = _used(filters, chunk.mask)
         data = _plain(pages.at(chunk.address, chunk.size), used, dtype.itemsize, math.prod(chunk_shape))
         part = numbers(dtype, chunk_shape, data)
         if len(chunks) > 1 and part.size >= _ZEROS and not part.any():
-            raise Doubtful(f"a chunk of its {name} is all zeros, like a lost one")
+            raise Doubtful(f"a chunk of its {name} is all zeros and was probably lost")
         where = tuple(
             slice(start, min(start + step, length))
             for start, step, length in zip(chunk.offset, chunk_shape, shape, strict=True)
@@ -132,8 +132,8 @@ def _chunks(
         (address,) = struct.unpack_from("<Q", layout, after + 2)
         return chunk_shape, _in_array(pages, address, list(_offsets(shape, chunk_shape)), size)
     if layout[after] != _SINGLE:
-        raise Unfamiliar("chunks that can grow")
-    if flags & 2:  # it has filters
+        raise Unfamiliar("chunks of a resizable dataset")
+    if flags & 2:  # the chunk has filters
         size, mask = struct.unpack_from("<QI", layout, after + 1)
         after += 12
     (address,) = struct.unpack_from("<Q", layout, after + 1)
@@ -141,22 +141,22 @@ def _chunks(
 
 
 def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Return the offsets of the chunks of an array, in the order of an index."""
+    """Return the offsets of the chunks of an array, in index order."""
     if math.prod(shape) == 0 or math.prod(-(-a // b) for a, b in zip(shape, chunk_shape, strict=True)) > _MOST_CHUNKS:
-        raise Unfamiliar("chunks")
+        raise Unfamiliar("no chunks, or too many")
     sides = zip(shape, chunk_shape, strict=True)
     return itertools.product(*(range(0, length, step) for length, step in sides))
 
 
 def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], size: int) -> list[_Chunk]:
-    """Return the chunks in a fixed array index (section VII.C). size: of a chunk without filters."""
+    """Return the chunks in a fixed array index (section VII.C). size: the size of a chunk without filters."""
     head = pages.at(address, 28)
     filtered, entry, page_bits, count, block = struct.unpack_from("<BBBQQ", head, 5)
     if head[:5] != b"FAHD\x00" or not is_whole(head) or count != len(offsets) or count > 1 << min(page_bits, 16):
-        raise Unfamiliar("index of chunks")
+        raise Unfamiliar("an invalid index of chunks")
     body = pages.at(block, 14 + entry * count + 4)
     if body[:5] != b"FADB\x00" or not is_whole(body) or entry < (14 if filtered else 8):
-        raise Unfamiliar("index of chunks")
+        raise Unfamiliar("an invalid index of chunks")
     chunks = []
     for number, offset in enumerate(offsets):
         one = body[14 + entry * number :][:entry]
@@ -168,7 +168,7 @@ def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], si
 
 def _check_chunk_shape(chunk_shape: Sequence[int]) -> None:
     if not 1 <= math.prod(chunk_shape) <= MOST_NUMBERS_A_CHUNK:
-        raise Unfamiliar("chunks")
+        raise Unfamiliar("an invalid chunk size")
 
 
 def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) -> Iterator[_Chunk]:
@@ -196,7 +196,7 @@ def _filters(body: bytes | None) -> Sequence[int]:
         return []
     version, count = body[0], body[1]
     if version not in (1, 2) or count > 8:
-        raise Unfamiliar("filters")
+        raise Unfamiliar("an invalid list of filters")
     at = 8 if version == 1 else 2
     found = []
     for _ in range(count):
@@ -207,7 +207,7 @@ def _filters(body: bytes | None) -> Sequence[int]:
         name = int.from_bytes(body[at + 2 : at + 4], "little") if is_named else 0
         at += 6 if is_named else 4
         values = int.from_bytes(body[at : at + 2], "little")
-        if version == 1:  # padded
+        if version == 1:  # this version pads both
             name, values = -(-name // 8) * 8, values + (values & 1)
         at += 2 + name + 4 * values
         found.append(kind)
@@ -215,10 +215,10 @@ def _filters(body: bytes | None) -> Sequence[int]:
 
 
 def _used(filters: Sequence[int], mask: int) -> list[int]:
-    """Return the filters applied to a chunk. Only LZF is skipped, for numbers that it cannot compress."""
+    """Return the filters applied to a chunk. Only LZF may be skipped, for numbers that it cannot compress."""
     left_out = [kind for number, kind in enumerate(filters) if mask >> number & 1]
     if mask >> len(filters) or any(kind != _LZF for kind in left_out):
-        raise Unfamiliar("chunk")
+        raise Unfamiliar("a chunk without a required filter")
     return [kind for kind in filters if kind not in left_out]
 
 
@@ -244,7 +244,7 @@ def _plain(data: bytes, filters: Sequence[int], width: int, count: int) -> bytes
 
 
 def _from_lzf(data: bytes, most: int) -> bytes:
-    """Decompress data of LZF, the filter of h5py. Raise Unfamiliar if they are invalid."""
+    """Decompress LZF data. LZF is a filter of h5py. Raise Unfamiliar if they are invalid."""
     plain = bytearray()
     at = 0
     try:

@@ -27,7 +27,7 @@ _UNDEFINED = 2**64 - 1
 
 
 class Header(NamedTuple):
-    """An object header. messages: kind and body of each, without shared messages, which are stored elsewhere."""
+    """An object header. messages: kind and body of each message that is not stored elsewhere (shared)."""
 
     messages: list[tuple[int, bytes]]
 
@@ -46,13 +46,13 @@ class Header(NamedTuple):
 def read_header(pages: Pages, address: int, *, is_checked: bool = False) -> Header:
     """Return the object header at an address. Raise Unfamiliar if there is none.
 
-    is_checked: libhdf5 has compared its checksums, which takes long in Python.
+    is_checked: True if libhdf5 has verified its checksums. In Python this is slow.
     """
     start = pages.at(address, 16)
     if start[:4] == NEW:
         version, flags = start[4:6]
         if version != 2:
-            raise Unfamiliar("header")
+            raise Unfamiliar("an unsupported header")
         before = 6 + 16 * (flags >> 5 & 1) + 4 * (flags >> 4 & 1)  # times, and limits for attributes
         width = 1 << (flags & 3)
         length = before + width + int.from_bytes(pages.at(address + before, width), "little") + 4
@@ -61,10 +61,10 @@ def read_header(pages: Pages, address: int, *, is_checked: bool = False) -> Head
     else:
         version, _, count, _, length = struct.unpack_from("<BBHII", start)
         if version != 1:
-            raise Unfamiliar("header")
+            raise Unfamiliar("an unsupported header")
         found = _messages(pages, address + 16, length, "<HHB", 8)
         if len(found) != count:
-            raise Unfamiliar("the number of messages")  # a block of zeros would look like many empty ones
+            raise Unfamiliar("a wrong number of messages")  # zeros look like many empty messages
     return Header([(kind, body) for kind, flags, body in found if not flags & _SHARED])
 
 
@@ -80,23 +80,24 @@ def _messages(
 ) -> list[tuple[int, int, bytes]]:
     """Return the kind, flags and body of each message in a header and its continuations.
 
-    length: of the first block. form, start: format and length of what precedes a body. at: place of the first message.
+    length: of the first block. form, start: struct format and length of the prefix of each message. at: the offset of
+    the first message.
     """
     blocks = [(address, length)]
     found: list[tuple[int, int, bytes]] = []
-    for place, end in blocks:  # grows in the loop
+    for place, end in blocks:  # the loop appends continuation blocks
         if not 8 <= end <= _LONGEST_BLOCK or len(blocks) > _MOST_BLOCKS:
-            raise Unfamiliar("blocks")
+            raise Unfamiliar("an invalid header block")
         block = pages.at(place, end)
         if has_checksum:
             if block[:4] != (b"OCHK" if found else NEW) or not (is_checked or is_whole(block)):
-                raise Unfamiliar("checksum")
+                raise Unfamiliar("a checksum does not match")
             end -= 4
         while at + start <= end:
             kind, size, flags = struct.unpack_from(form, block, at)
             at += start + size
             if at > end or kind > _LARGEST_KIND:
-                raise Unfamiliar("message")
+                raise Unfamiliar("an invalid header message")
             if kind == CONTINUATION:
                 blocks.append(struct.unpack_from("<QQ", block, at - size))
             found.append((kind, flags, block[at - size : at]))
@@ -108,7 +109,7 @@ def _messages(
 
 
 def members(pages: Pages, header: Header) -> dict[str, int]:
-    """Return the names and addresses of the members of a group, as far as its table can be read."""
+    """Return the names and addresses of the members of a group, as far as its table is readable."""
     found: dict[str, int] = {}
     for body in header.all(LINK):
         name, address, _ = link(body)
@@ -133,7 +134,7 @@ def attributes_of(pages: Pages, header: Header) -> Iterator[tuple[str, Raw | Non
 
 
 def _many_attributes(pages: Pages, header: Header) -> bytes:
-    """Return the block of a fractal heap that holds the attributes if they are many; b"" if they are few.
+    """Return the block of the fractal heap that holds the attributes; b"" if the header holds them.
 
     Raise Unfamiliar for a heap of several blocks (III.G).
     """
@@ -148,10 +149,10 @@ def _many_attributes(pages: Pages, header: Header) -> bytes:
     size, offset_bits = struct.unpack_from("<Q8xH", start, 112)
     root, rows = struct.unpack_from("<QH", start, 132)
     if start[:5] != b"FRHP\x00" or not is_whole(start) or rows or size > _LONGEST_ATTRIBUTES:
-        raise Unfamiliar("fractal heap")
+        raise Unfamiliar("an invalid fractal heap")
     block = pages.at(root, size)
     if block[:5] != b"FHDB\x00":
-        raise Unfamiliar("fractal heap")
+        raise Unfamiliar("an invalid fractal heap")
     return block[13 + -(-offset_bits // 8) + (4 if start[9] & 2 else 0) :]
 
 
@@ -187,22 +188,22 @@ def _entries(pages: Pages, tree: int) -> Iterator[tuple[int, int]]:
             else:
                 todo += _children(pages, address)
         except Unfamiliar:
-            continue  # its children are lost, or found in another way
+            continue  # its children are lost, or the search finds them by their own marks
 
 
 def _children(pages: Pages, address: int) -> list[int]:
     start = pages.at(address, 24)
     sign, kind, _, used = struct.unpack_from("<4sBBH", start)
     if sign != b"TREE" or kind != 0 or used > 4096:
-        raise Unfamiliar("B-tree")
+        raise Unfamiliar("an invalid B-tree")
     body = pages.at(address + 24, 8 + 16 * used)
     return [struct.unpack_from("<Q", body, 8 + 16 * number)[0] for number in range(used)]
 
 
 def node_entries(pages: Pages, address: int) -> list[tuple[int, int]]:
-    """Return the entries of one node of a symbol table: the offset of a name in the heap, and the address it names."""
+    """Return the entries of one node of a symbol table: the offset of a name in the heap, and the object's address."""
     sign, version, count = struct.unpack_from("<4sBxH", pages.at(address, 8))
     if sign != NODE or version != 1 or count > 4096:
-        raise Unfamiliar("symbol table")
+        raise Unfamiliar("an invalid symbol table")
     body = pages.at(address + 8, 40 * count)
     return [struct.unpack_from("<QQ", body, 40 * number) for number in range(count)]

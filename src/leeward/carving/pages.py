@@ -19,7 +19,7 @@ class Doubtful(Exception):  # noqa: N818 (it can be read)
 
 
 class Pages:
-    """The bytes of an open file, with a cache of one stretch, because related structures are close together.
+    """The bytes of an open file. One piece is cached, because related structures are close together.
 
     base: the position of address 0 in the file.
     """
@@ -54,7 +54,7 @@ class MemoryPages(Pages):
 
 
 def signature_place(handle: int, size: int) -> int | None:
-    """Return the position of the signature (0, 512, 1024, 2048, …); None if there is none."""
+    """Return the position of the HDF5 signature (0, 512, 1024, 2048, …); None if there is none."""
     place = 0
     while place + len(SIGNATURE) <= size:
         if os.pread(handle, len(SIGNATURE), place) == SIGNATURE:
@@ -64,9 +64,9 @@ def signature_place(handle: int, size: int) -> int | None:
 
 
 def stated_end(handle: int, place: int) -> int | None:
-    """Return the length of a file that its superblock states (section II.A of the specification).
+    """Return the file length that the superblock states (section II.A of the specification).
 
-    place: of its signature. Return 0 for an unknown superblock, None if the file ends within it.
+    place: the position of the signature. Return 0 for an unknown superblock, None if the file ends within it.
     """
     superblock = os.pread(handle, 64, place)
     if len(superblock) < 14:
@@ -85,7 +85,7 @@ def stated_end(handle: int, place: int) -> int | None:
 
 
 def next_data(handle: int, place: int) -> int | None:
-    """Return the position of the next data outside a hole, from `place` on; None if there are none."""
+    """Return the position of the next data at or after `place`; None if only a hole follows."""
     if not hasattr(os, "SEEK_DATA"):
         return place if place < os.fstat(handle).st_size else None
     try:

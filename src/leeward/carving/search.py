@@ -14,7 +14,7 @@ from leeward.carving.messages import Raw
 from leeward.carving.objects import HEAP, NEW, NODE, attributes_of, heap, members, name_at, node_entries, read_header
 from leeward.carving.pages import Doubtful, Pages, Unfamiliar, next_data
 
-# raised by bytes that only look like a structure
+# these errors mean that bytes only look like a structure
 DOUBTS = (Unfamiliar, struct.error, IndexError, ValueError, OverflowError)
 
 _ROOM_FOR_HEAPS = 1 << 28  # bytes
@@ -22,7 +22,8 @@ _WINDOW = 1 << 23
 _OVERLAP = 1 << 12
 _MOST_MARKS = 5_000_000
 _MARKS = re.compile(rb"OHDR\x02|SNOD\x01|HEAP\x00")
-_BEFORE_NAME = rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x01-\x40])"  # version, flags, kind, characters, length
+# version, flags, link type, character set, length of the name
+_BEFORE_NAME = rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x01-\x40])"
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ def carve(pages: Pages, wanted: Wanted = Wanted()) -> Iterator[CarvedGroup]:
 class _Groups:
     """The groups of a file, by address.
 
-    wanted: wanted groups, with the names in their attributes. names: from links. parents: the group that holds the
-    link. folders: other names.
+    wanted: the wanted groups, with the names in their attributes. names: the names in links to them. parents: the
+    groups that hold these links. folders: the names of other groups.
     """
 
     wanted: dict[int, str] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class _Groups:
 def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None) -> list[Place]:
     """Return all groups that may be wanted, linked ones first, and names whose group is lost.
 
-    alive: called very often, for a heartbeat.
+    alive: called often, to send a heartbeat.
     """
     is_name = wanted.is_name or (lambda name: re.fullmatch(wanted.names, name.encode()) is not None)
     marks = _scan(pages.handle, pages.base, wanted.names, alive)
@@ -114,7 +115,7 @@ def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None)
         name = groups.names.get(address) or stated or f"group at {address}"
         folder = groups.folders.get(groups.parents.get(address, -1), "")
         found.append(Place(name, address, address in groups.names, folder))
-    linked = {place.name for place in found if place.is_linked}  # unlinked groups of the same name were deleted
+    linked = {place.name for place in found if place.is_linked}  # an unlinked group of the same name was deleted
     found = [place for place in found if place.is_linked or place.name not in linked]
     known = {place.name for place in found}
     found += [Place(name, address, True) for address, name in groups.names.items() if name not in known]
@@ -150,7 +151,7 @@ def _loose_names(
     is_name: Callable[[str], bool],
     alive: Callable[[], None],
 ) -> dict[int, str]:
-    """Return names from unlinked nodes of symbol tables, if just one name in the heaps fits."""
+    """Return the names in unlinked nodes of symbol tables. Skip a group if the heaps give it several names."""
     found = {}
     for node in marks.nodes:
         alive()
@@ -213,13 +214,13 @@ def _scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lamb
             found_by_sign[found.group()[:4]].append(start + found.start())
         marks.links += [(name, address) for place, name, address in _links(link, window) if place < end]
         if len(marks.headers) + len(marks.nodes) + len(marks.heaps) + len(marks.links) > _MOST_MARKS:
-            break  # not a file of groups
+            break  # too many for a file of groups
     marks.headers.sort()
     return marks
 
 
 def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
-    """Yield overlapping pieces of the file with their addresses. Holes are skipped: no mark begins in one."""
+    """Yield overlapping pieces of the file with their addresses. Skip holes: no mark begins in one."""
     start = 0
     while (place := next_data(handle, base + start)) is not None:
         start = max(start, (place - base) // _WINDOW * _WINDOW)
@@ -228,7 +229,7 @@ def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _old_headers(window: bytes) -> list[int]:
-    """Return the places of possible headers of version 1, by plausible counts, length and first message."""
+    """Return the places where counts, length and first message look like a header of version 1."""
     words = np.frombuffer(window, dtype="<u8", count=len(window) // 8)
     if len(words) < 3:
         return []

@@ -27,7 +27,7 @@ UNITS = {
     "diameter": "m",
     "seconds": "s",
 }
-MOST_BYTES = 2**30  # of coordinates, in a grid that is nine tenths empty
+MOST_BYTES = 2**30  # largest size of the coordinates if less than a tenth of the grid is filled
 
 
 def grid_dataset(
@@ -35,8 +35,8 @@ def grid_dataset(
 ) -> "xarray.Dataset":
     """Return a dataset over the farms, types and seeds that occur. numbers, texts: the values of the rows to include.
 
-    Without a result, numbers are NaN, texts empty, and n_turbines is 0. by_seed: False for at most one result of each
-    farm and type; its seed becomes a variable.
+    Where there is no result, numbers are NaN, texts are empty and n_turbines is 0. by_seed: if False, there is no
+    dimension `seed`: each farm and type may have only one result, and its seed becomes a variable.
     """
     import xarray
 
@@ -80,7 +80,7 @@ def _axes(found: Rows, by_seed: bool, where: str) -> dict[str, list[int]]:
 
 
 def _check_size(count: int, axes: Mapping[str, Sequence[int]], most: int, where: str) -> None:
-    """Raise InputError for a huge, almost empty grid: keys of other programs may be anything."""
+    """Raise InputError for a huge, almost empty grid: the keys of other programs may have any numbers."""
     places = math.prod(map(len, axes.values()))
     size = 16 * places * most
     if places > 10 * count and size > MOST_BYTES:

@@ -66,9 +66,9 @@ class Layouts(Mapping[Key, Result]):
     `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
 
     attributes: of the file itself. campaign_text: the frozen campaign of the results, "" if unknown. bad: damaged files
-    and results. The first result of a key counts. also: another place, searched after `path`. rated_powers: returns the
-    rated power of each turbine type (MW) from the text of a campaign, for results that do not state their installed
-    power.
+    and results. Of several results of a key, the first one found counts. also: a second path, read after `path`.
+    rated_powers: returns the rated power of each turbine type (MW) from the text of a campaign, for results that do not
+    state their installed power.
     """
 
     def __init__(self, path: Path, also: Path | None = None, *, rated_powers: RatedPowers | None = None) -> None:
@@ -116,7 +116,7 @@ class Layouts(Mapping[Key, Result]):
                 raise StorageError(f"{frozen}: cannot be read ({error})") from error
         return str(self.attributes.get("campaign", ""))
 
-    # --- one by one ---
+    # --- single results ---
 
     def __enter__(self) -> "Layouts":
         return self
@@ -173,7 +173,7 @@ class Layouts(Mapping[Key, Result]):
         return fewer
 
     def results(self) -> Iterator[Result]:
-        """Yield all results in file order: the fast way to read many."""
+        """Yield all results in file order. This is the fast way to read many."""
         names: dict[Path, list[str]] = {}
         for key, (path, name) in self._places.items():
             names.setdefault(path, []).append(name or str(key))
@@ -189,10 +189,11 @@ class Layouts(Mapping[Key, Result]):
     def to_xarray(self, *, by_seed: bool = True) -> "xarray.Dataset":
         """Return a dataset with the dimensions `farm_idx`, `type_idx`, `seed` and `turbine`.
 
-        Smaller layouts are padded with NaN. Without a result, numbers are NaN, texts empty, and n_turbines is 0.
-        by_seed: False for at most one result of each farm and type; its seed becomes a variable.
+        Smaller layouts are padded with NaN. Where there is no result, numbers are NaN, texts are empty and n_turbines
+        is 0. by_seed: if False, there is no dimension `seed`: each farm and type may have only one result, and its seed
+        becomes a variable.
         """
-        found = {result.key: (result.layout, self._row(result)) for result in self.results()}  # without all the rest
+        found = {result.key: (result.layout, self._row(result)) for result in self.results()}  # the rest is dropped
         dataset = grid_dataset(found, _COLUMNS, _TEXTS, by_seed=by_seed, where=str(self.path))
         return dataset.assign_attrs({name: value for name, value in self.attributes.items() if name != "campaign"})
 
@@ -235,7 +236,7 @@ class Layouts(Mapping[Key, Result]):
 
     @functools.cached_property
     def _rated_mw(self) -> Mapping[int, float]:
-        """The rated power of each turbine type by the campaign; empty if unknown."""
+        """The rated power of each turbine type in the campaign (MW); empty if unknown."""
         return {} if self._rated_powers is None or not self.campaign_text else self._rated_powers(self.campaign_text)
 
 

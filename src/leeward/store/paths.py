@@ -1,4 +1,4 @@
-"""The names of all files of a run. No other module has them."""
+"""The names of all files of a run. No other module defines file names."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ SILLY = ".nfs"  # prefix of a file that is removed on NFS while a process of the
 INDEX = ".index"  # suffix of the index of a results file
 CREDENTIALS = ".tls-"  # prefix of the folder with the TLS files of a cluster that a run starts
 PROBE = ".probe-"  # prefix of the file that shows other machines whether they share the directory
-PACK_SIZE = 1000  # results; packing takes some 2 ms each, in which the coordinator does not serve workers
+PACK_SIZE = 1000  # results; packing takes about 2 ms per result, while the coordinator serves no workers
 LONGEST_CAMPAIGN = 64_000_000  # bytes, as for the text in a merged file
 _HEARTBEAT = re.compile(r".+-\d+-(?:inline|[0-9a-f]{8,32})\.json\Z")  # host, process, and a token
 _BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.tmp\Z")
@@ -60,7 +60,7 @@ class RunPaths:
     def shards(self) -> Iterator[Path]:
         """Yield all files that may be shards, unchecked and unordered, without temporary files.
 
-        Links are not followed. Anything else in the place of a folder of shards is yielded itself.
+        Links are not followed. Anything else at the path of a folder of shards is yielded itself.
         """
         for folder in entries(self.results):
             if folder.is_dir(follow_symlinks=False):
@@ -82,14 +82,14 @@ class RunPaths:
     def files(self) -> Iterator[Path]:
         """Yield all files that may hold results. Packs come last, so that results packed meanwhile are not missed.
 
-        A link or a file in the place of a whole folder is yielded itself, so that it gets a verdict.
+        A link or a file at the path of a whole folder is yielded itself, so that it gets a verdict.
         """
         yield from (place for place in (self.results, self.packs) if kind_of(place) not in ("", "folder"))
         yield from self.shards()
         yield from self.pack_files()
 
     def heartbeats(self) -> list[Path]:
-        """Return the heartbeat files of workers: regular files with names that leeward gives."""
+        """Return the heartbeat files of workers: regular files with names as leeward writes them."""
         return _regular(entries(self.workers), _HEARTBEAT)
 
     def temporary_shards(self) -> list[Path]:
@@ -110,7 +110,7 @@ class RunPaths:
         return _regular([entry for entry in beside if entry.name.startswith(f".{self.output.name}.")], _BEING_WRITTEN)
 
     def odd_places(self) -> Iterator[str]:
-        """Yield a message for each link, pipe or device in the place of a folder or a side file.
+        """Yield a message for each link, pipe or device where a folder or file of the run belongs.
 
         The run directory itself may be a link. Inside it, links would make leeward read, change or remove files that
         are not its own.
@@ -125,7 +125,7 @@ class RunPaths:
                 yield _oddity(Path(entry.path), kind, "folder")
 
     def check_own_places(self) -> None:
-        """Raise InputError for the first odd place, before anything in the run directory is changed."""
+        """Raise InputError for the first of `odd_places`, before anything in the run directory is changed."""
         for oddity in self.odd_places():
             raise InputError(oddity)
 
@@ -158,12 +158,12 @@ def _oddity(path: Path, kind: str, expected: str) -> str:
 
 
 def is_pack(path: Path) -> bool:
-    """Return whether a path is in the place of a pack."""
+    """Return whether a path is that of a pack."""
     return path.parent.name == "packs" and path.parent.parent.suffix == ".run"
 
 
 def is_shard(path: Path) -> bool:
-    """Return whether a path is in the place of a shard."""
+    """Return whether a path is that of a shard."""
     results = path.parent.parent
     return results.name == "results" and results.parent.suffix == ".run"
 

@@ -37,12 +37,12 @@ from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Output
 from leeward.store.isolated.hdf5_files import BadFileError, check_start, library_message, open_plain
 from leeward.store.rescue import carve, foreign
 
-# raised by libhdf5 and h5py on damaged files; any other error ends this process, which is a verdict too
+# raised by libhdf5 and h5py on damaged files; any other error ends this process, and the parent gives the verdict
 LIBRARY_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, ArithmeticError)
 
 _MOST_GROUPS = 10_000_000
 _LONGEST_ROOT_TEXT = 64_000_000
-_MOST_BAD_FILES = 500  # then a new child continues: libhdf5 may leak what it could not close
+_MOST_BAD_FILES = 500  # then a new child continues: libhdf5 may leak objects that it could not close
 _CHUNK = 16_000_000
 _HANDLES_HAVE_NAMES = os.path.exists("/proc/self/fd")
 _ACCESS = h5p.create(h5p.FILE_ACCESS)
@@ -86,7 +86,7 @@ def _limit(memory_mb: int) -> None:
 
 
 def _is_bloated(memory_mb: int) -> bool:
-    """Return whether memory leaked by damaged files could make intact ones fail."""
+    """Return whether damaged files leaked so much memory that reading intact ones could fail."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[0])
@@ -123,7 +123,7 @@ def _read_file(request: dict[str, Any], output: Output) -> FoundFile:
 
 
 def _header(about: FoundFile) -> dict[str, Any]:
-    """Return the findings on a file that the parent does not have, for a frame."""
+    """Return the header of the last frame on a file: the findings that the parent does not have yet."""
     return {name: value for name, value in vars(about).items() if name not in ("path", "attributes", "valid", "bad")}
 
 
@@ -161,14 +161,14 @@ def _groups(request: dict[str, Any], handle: int, about: FoundFile, output: Outp
 def _opened(path: str, handle: int) -> Iterator[Any]:
     """Open a file with libhdf5, and yield the low-level identifier of its root group.
 
-    If possible, open it by the handle: that file was checked.
+    If possible, open it through the handle, because that is the file that was checked.
     """
     same = f"/proc/self/fd/{handle}"
     file = h5f.open(os.fsencode(same if _HANDLES_HAVE_NAMES else path), h5f.ACC_RDONLY, _ACCESS)
     try:
         yield h5g.open(file, b"/")
     finally:
-        with contextlib.suppress(*LIBRARY_ERRORS):  # all was read, and any damage reported
+        with contextlib.suppress(*LIBRARY_ERRORS):  # everything was read, and any damage was reported
             file.close()
 
 
@@ -218,7 +218,7 @@ def _read_root(root: Any, about: FoundFile) -> type[AnyResult]:
     about.attributes.pop("seal", None)
     kind = kind_name(about.attributes)
     if kind not in KINDS:
-        reason = f"results of the kind {kind!r:.60}; this version of leeward reads {', '.join(KINDS)}: update leeward"
+        reason = f"results of the kind {kind!r:.60}, but this leeward reads only {', '.join(KINDS)}; update leeward"
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
     return KINDS[kind]
 
@@ -227,7 +227,7 @@ def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
     """Return the readable attributes, and a note on the others."""
     version = read_attribute(root, b"format_version")
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        reason = f"format_version {version!r:.60}; this version of leeward reads up to {FORMAT_VERSION}: update leeward"
+        reason = f"format_version is {version!r:.60}, but this leeward reads up to {FORMAT_VERSION}; update leeward"
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
     names: list[bytes] = []
     h5a.iterate(root, names.append)
@@ -245,7 +245,7 @@ def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
 
 
 def _try_yaml(text: str) -> None:
-    """Parse a text with libyaml. A crash ends this process, and not the parent, which parses the text next."""
+    """Parse a text with libyaml. The parent parses it next, and must not crash: a crash ends only this process."""
     import yaml
 
     from leeward.parsing import check_yaml
@@ -266,7 +266,7 @@ def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[
         try:
             inner = _listed(open_group(root, foreign.FOLDER))
         except BadGroupError:
-            return [*names, foreign.FOLDER], ignored  # it is then judged as a bad result
+            return [*names, foreign.FOLDER], ignored  # it is then reported as a bad result
         names += [f"{foreign.FOLDER}/{name}" for name in inner if Result.is_key(name)]
         ignored += [f"{foreign.FOLDER}/{name}" for name in inner if not Result.is_key(name)]
     return names, ignored
@@ -275,7 +275,7 @@ def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[
 def _listed(group: Any) -> list[str]:
     count = group.get_num_objs()
     if count > _MOST_GROUPS:
-        raise BadFileError(Verdict.WRONG_STRUCTURE, f"{count} entries, more than {_MOST_GROUPS}")
+        raise BadFileError(Verdict.WRONG_STRUCTURE, f"it has {count} entries; expected at most {_MOST_GROUPS}")
     names: list[str] = []
     group.links.iterate(lambda name: names.append(name.decode("utf-8", "backslashreplace")))
     return names

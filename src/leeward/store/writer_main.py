@@ -23,7 +23,7 @@ from leeward.store.format.kind import Array, Value
 from leeward.store.isolated.frames import read_frame
 
 _MOST_TEMPLATES = 100
-_MOST_SHAPES = 10_000  # that are counted; results without a common shape are written directly
+_MOST_SHAPES = 10_000  # that are counted; results of rare shapes are written directly
 _WORTH = 3  # results of a shape before it gets a template
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     except EOFError:
         path.unlink(missing_ok=True)
         os._exit(1)
-    except Exception as error:  # any error of libhdf5 on a failing disk: the parent raises it
+    except Exception as error:  # libhdf5 may raise any error on a failing disk; the parent reports it
         _end({"error": f"{type(error).__name__}: {error}"})
     _end({"count": count})
 
@@ -71,11 +71,11 @@ def _end(answer: dict[str, Any]) -> NoReturn:
 
 
 class GroupWriter:
-    """A writer of results as groups of a file.
+    """Writes results as groups of a file.
 
     Many results differ from an earlier one only in values, not in names and sizes. The first results of a shape are
-    written directly. For later ones a group in memory is filled with new values and copied as a whole. This takes 0.1
-    instead of 0.3 ms per result, and the file is a tenth smaller.
+    written directly. For later ones, a group in memory gets the new values and is copied as a whole. This takes 0.1 ms
+    instead of 0.3 ms per result, and makes the file a tenth smaller.
     """
 
     def __init__(self, file: h5py.File) -> None:

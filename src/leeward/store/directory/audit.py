@@ -12,7 +12,7 @@ from leeward.wording import json_text
 
 
 class Audit:
-    """An audit log with a single writer. `guard` raises if this process no longer is the writer."""
+    """An audit log with a single writer. `guard` raises an error if this process is no longer the writer."""
 
     def __init__(self, path: Path, guard: Callable[[], None] = lambda: None) -> None:
         self.path = path
@@ -27,16 +27,16 @@ class Audit:
 
 
 def utc_now() -> str:
-    """Return the time as in 2026-01-31T12:00:00Z."""
+    """Return the current time in UTC, for example 2026-01-31T12:00:00Z."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def append_line(path: Path, line: str, *, durable: bool = False) -> None:
-    """Append a line to a regular file. A torn line, left by a crash or a full disk, is ended first."""
+    """Append a line to a regular file. If a crash or a full disk left a torn line, end that line first."""
     handle = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(handle).st_size
-        if durable and size == 0:  # sync the name too: this call, or one that was killed, created the file
+        if durable and size == 0:  # sync the name too: this call created the file, or one that was killed
             sync_folder(path.parent)
         if size and os.pread(handle, 1, size - 1) != b"\n":
             line = "\n" + line
@@ -50,7 +50,7 @@ def append_line(path: Path, line: str, *, durable: bool = False) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the intact lines, without torn ones; an empty list if there is no file."""
+    """Return the intact lines and skip torn ones. Return an empty list if there is no file."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
@@ -59,9 +59,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def parse_line(text: bytes) -> dict[str, Any]:
-    """Return a line of JSON as a dict, empty if it is torn or not one."""
+    """Return a line of JSON as a dict. Return an empty dict if the line is torn or holds no JSON object."""
     try:
         found = json.loads(text)
-    except (ValueError, RecursionError):  # nested too deeply to be one of ours
+    except (ValueError, RecursionError):  # leeward never nests values so deeply
         return {}
     return found if isinstance(found, dict) else {}

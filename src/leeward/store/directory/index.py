@@ -22,7 +22,7 @@ def encode_line(line: dict[str, Any]) -> bytes:
 
 
 class Brief(NamedTuple):
-    """The values of a result that a run keeps in memory. aep: GWh. Both are NaN if unknown."""
+    """The values of a result that a run keeps in memory. aep: GWh. A value is NaN if it is unknown."""
 
     aep: float
     wake_loss: float
@@ -47,20 +47,20 @@ class IndexLines:
         self._packed.append(self._packer.compress(encode_line(line)))
 
     def unpacked(self) -> Iterator[bytes]:
-        """Yield all lines. May be called once."""
+        """Yield all lines. Call this only once."""
         unpacker = zlib.decompressobj()
         for piece in filter(None, [*self._packed, self._packer.flush()]):
             yield unpacker.decompress(piece)
 
 
 def output_index_path(output: Path) -> Path:
-    """Return the path of the index, beside the file itself. Links are followed, except in the place of a pack."""
+    """Return the path of the index, beside the file itself. Follow links, except at the path of a pack."""
     real = output if is_in_packs(output) else Path(os.path.realpath(output))
     return real.with_name(f"{real.name}{INDEX}")
 
 
 def write_output_index(output: Path, lines: IndexLines) -> None:
-    """Write the index beside the output. It records the size and time of the file it describes."""
+    """Write the index beside the output. The index records the size and modification time of the output."""
     state = output.stat()
     head = {"format": INDEX_FORMAT, "size": state.st_size, "mtime_ns": state.st_mtime_ns, "count": lines.count}
     with Temporary(output_index_path(output)) as temporary:
@@ -78,7 +78,7 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
     try:
         state = output.stat()
         content = read_regular(output_index_path(output))
-    except (FileNotFoundError, NotAFileError):  # only a cache
+    except (FileNotFoundError, NotAFileError):  # the index is only a cache
         return None
     start = content.find(b"\n") + 1
     head = parse_line(content[:start])
@@ -89,7 +89,7 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
 
 
 def indexed_count(output: Path) -> int | None:
-    """Return the number of results in the index of a file, even if it is out of date; None without an index."""
+    """Return the number of results in the index of a file, even if it is out of date; None if there is no index."""
     try:
         with os.fdopen(open_regular(output_index_path(output)), "rb") as file:
             count = parse_line(file.readline(1000)).get("count")

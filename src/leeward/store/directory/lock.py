@@ -1,13 +1,14 @@
 """The lock of a run directory, which allows one coordinator at a time.
 
-The lock is a file that a hard link creates complete. As a heartbeat, its owner increments a counter in it every
-`INTERVAL_S`. A successor replaces the file by a rename. An old owner that wakes up then counts in a file without a
-name, and reads in the new file that it is no longer the owner.
+The lock is a file. A hard link creates it, so that it is never incomplete. As a heartbeat, its owner increments a
+counter in it every `INTERVAL_S`. A successor replaces the file by a rename. If the old owner wakes up then, it
+increments the counter of the replaced file, which has no name, and reads in the new file that it lost the lock.
 
 Only the process that holds the claim on the token of a lock may replace or remove it. The claim is a file of the same
 kind beside the lock, so the claim of a dead process can be taken over too. This needs atomic renames and links (or
-exclusive creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a
-lost answer may fail although it was done: the token in the file shows whether it was.
+exclusive creation), but no file locks, which many cluster file systems lack. On NFS the
+client repeats a request whose reply was lost. The repeated request may fail although the first one succeeded; the
+token in the file shows whether it did.
 """
 
 import contextlib
@@ -66,7 +67,7 @@ def _content(path: Path) -> bytes:
     tries = STALE_TRIES
     while True:
         try:
-            refresh(path.parent)  # otherwise a lock that another machine replaced may come from a cache
+            refresh(path.parent)  # otherwise NFS may return a cached lock that another machine has replaced
             return read_regular(path, LARGEST)
         except OSError as error:
             tries -= 1
@@ -116,16 +117,16 @@ class Lock:
             raise HeldError(f"{self.path.parent}: {why}; this run stops here and leaves the stored results as they are")
 
     def release(self) -> None:
-        """Release the lock. Does nothing if it was taken over."""
+        """Release the lock. Do nothing if another process took it over."""
         self._ended.set()
         self._counter.join()
-        os.close(self._handle)  # first: NFS renames an open file that is removed
+        os.close(self._handle)  # close it first: NFS renames an open file instead of removing it
         try:
             with _claim(self.path, self.owner.token, self.owner):
                 _remove(self.path, self.owner)
         except HeldError:
-            return  # it is being taken over
-        except OSError:  # disk full: remove it without a claim, as a race with a successor is rare
+            return  # another process is taking it over
+        except OSError:  # disk full: remove it without a claim, because a race with a successor is rare
             try:
                 _remove(self.path, self.owner)
             except OSError:
@@ -173,7 +174,7 @@ def _claim(path: Path, token: str, owner: Owner, take_over: bool = False, emit: 
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # it has no effect once the lock has another token
+        with contextlib.suppress(OSError):  # a leftover claim has no effect once the lock has another token
             _remove(claim, owner)
 
 
@@ -187,7 +188,7 @@ def _create(path: Path, owner: Owner) -> bool:
 
 
 def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> None:
-    """Write a lock to a temporary file, then call `name_it(temporary, path)`. The lock is durable or not there."""
+    """Write a lock to a temporary file, then call `name_it(temporary, path)`. The lock is durable or does not exist."""
     temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
     try:
         _write(temporary, _first_line(owner) + _COUNTER.format(0).encode())
@@ -238,17 +239,17 @@ def _remove(path: Path, owner: Owner) -> None:
 
 
 def _refuse_or_wait(path: Path, holder: Owner, counter: int, take_over: bool, emit: Emit) -> None:
-    """Return once the lock is stale. Raise HeldError if it is not, or without `take_over`."""
+    """Wait until the lock is stale. Raise HeldError if its heartbeat advances, or without `take_over`."""
     if not take_over:
         raise HeldError(
             f"{path.parent}: held by {holder}; wait until it ends, stop it, or choose another output with -o. If it is "
             "dead or suspended and cannot be ended from here, use --take-over"
         )
-    emit("waiting", message=f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
+    emit("waiting", message=f"watching the heartbeat of {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
     for _ in range(INTERVALS):
         time.sleep(INTERVAL_S)
         now, newer = read_owner(path)
         if now is None or now.token != holder.token:
             return
         if newer != counter:
-            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its heartbeat advances; not taken over")
+            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its heartbeat advances; stop it first")

@@ -40,7 +40,7 @@ class Owner:
 
     @property
     def tag(self) -> str:
-        """A text that identifies this process in file names: machine, boot, process number, start."""
+        """A text that identifies this process in file names: machine, boot, process id, start time."""
         machine = _short(self.host, self.machine_id, self.pid_namespace)
         return f"{machine}-{_short(self.boot_id)}-{self.pid}-{_short(self.process_start)}"
 
@@ -54,7 +54,7 @@ class Owner:
         if self.host != socket.gethostname() or self.machine_id != _text("/etc/machine-id"):
             return False
         if self.boot_id != _text("/proc/sys/kernel/random/boot_id"):
-            return bool(self.machine_id)  # this machine was rebooted since
+            return bool(self.machine_id)  # this machine has been rebooted since then
         if self.pid_namespace != _pid_namespace():
             return False
         return process_start(self.pid) != self.process_start
@@ -71,7 +71,7 @@ def is_tag_gone(tag: str) -> bool | None:
     if machine != my_machine or not me.machine_id:
         return None
     if boot != my_boot:
-        return True  # this machine was rebooted since
+        return True  # this machine has been rebooted since then
     return _short(process_start(int(pid)) or "") != start
 
 
@@ -94,7 +94,7 @@ def _pid_namespace() -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """Return the start time of a local process, as the system writes it; None if it does not run."""
+    """Return the start time of a local process, in the format of the system; None if it is not running."""
     if Path("/proc/self/stat").exists():  # Linux
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -13,7 +13,7 @@ from leeward.wording import json_text
 
 
 def _moved_before(paths: RunPaths, path: Path) -> Path | None:
-    """Return where an interrupted call moved the missing file, and sync it there; None if it was not moved."""
+    """Return the path to which an interrupted call moved the missing file, and sync it; None if it was not moved."""
     if os.path.lexists(path):
         return None
     moved = [place for place in paths.quarantine.glob(f"{path.name}.*") if place.suffix != ".json"]
@@ -25,7 +25,7 @@ def _moved_before(paths: RunPaths, path: Path) -> Path | None:
 
 
 def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit: Emit = ignore) -> Path:
-    """Move a bad file, or a link or folder in its place, to quarantine. Return its new path.
+    """Move a bad file, or a link or folder at its path, to quarantine. Return its new path.
 
     The reason is written first. After an interruption the file is still in its place, and the next call moves it.
     """
@@ -46,7 +46,7 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit:
         if path.is_symlink():  # the link itself is moved, not its target
             about["target"] = os.readlink(path)
         paths.quarantine.mkdir(parents=True, exist_ok=True)
-        sync_folder(paths.quarantine.parent)  # even if it exists: its creator may have been killed before it did
+        sync_folder(paths.quarantine.parent)  # even if it exists: its creator may have been killed before the sync
         replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())
         emit("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
         rename(path, place)

@@ -60,13 +60,13 @@ class Record:
         return str(self.attempts[-1]["worker"]) if self.attempts and not self.last_attempt_failed else None
 
     def has_failed(self, retries: int) -> bool:
-        """Return whether no retry is left. More interruptions than deaths are allowed: the task rarely causes them."""
+        """Return whether no retry is left. More interruptions than deaths are allowed: a task rarely causes one."""
         if self.failure is not None and self.failure.final:
             return True
         return self.is_out_of_retries(retries, self.deaths)
 
     def is_out_of_retries(self, retries: int, deaths: int) -> bool:
-        """Return whether no retry is left if this many of its attempts were deaths."""
+        """Return whether the attempts leave no retry. deaths: number of attempts whose worker died."""
         return deaths > retries or len(self.attempts) - deaths > max(10, 5 * retries)
 
 
@@ -90,7 +90,7 @@ def read_record(path: Path) -> Record | None:
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BadRecordError(f"{path}: cannot be read as a record of attempts ({error})") from error
+        raise BadRecordError(f"{path}: is not a valid record of attempts ({error})") from error
 
 
 def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host: str) -> Record:
@@ -111,15 +111,15 @@ def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **fact
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
     if old.failure is not None and old.last_attempt_failed and old.failure.worker == facts["worker"]:
-        died = False  # already counted: a repeated call, because the first one could not sync
+        died = False  # a repeated call, because the first one could not sync: the death is already counted
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
     return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
 
 
 def withdraw_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
-    """Remove the last attempt, which ended on request or because of the disk. Keep it if it failed.
+    """Remove the last attempt, which ended on request or because of a disk error. Keep it if it failed.
 
-    worker: only an attempt of this worker. mark: only if the name of the worker contains this text.
+    worker: remove only an attempt of this worker. mark: remove it only if the name of its worker contains this text.
     """
     old = read_record(paths.failure(key))
     if old is None or old.unfinished is None:

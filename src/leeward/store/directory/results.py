@@ -16,7 +16,7 @@ from leeward.wording import listed
 
 
 class BadPack(NamedTuple):
-    """A pack with anything invalid. superseded: keys whose valid result was stored first, in another file."""
+    """A pack that is invalid or holds an invalid result. superseded: keys whose valid result is in an older file."""
 
     path: Path
     verdict: Verdict
@@ -41,7 +41,7 @@ class RunFiles:
 
     def __init__(self, paths: RunPaths) -> None:
         self.shards = ShardPaths(paths)
-        self.packs = paths.pack_files()  # after the shards: a result packed in between is seen twice, not missed
+        self.packs = paths.pack_files()  # after the shards: a result packed in between is then seen twice, not missed
 
     def __len__(self) -> int:
         return len(self.shards) + len(self.packs)
@@ -58,8 +58,8 @@ def read_results(files: RunFiles, *, contents: bool = False, processes: int = 1)
     """Yield every result once, from the first pack that holds it, else from its shard; then bad and doubled files.
 
     The first stored result of a key is the valid one. A file with a different result of the key is bad. A pack with
-    anything bad is reported after its good results. Raise StorageError for a file that cannot be opened now, for a
-    reason that may pass.
+    bad results is reported after its good results. Raise StorageError if a file cannot be opened for a
+    temporary reason.
     """
     packs = _Packs(files.packs)
     yield from packs.read(contents, processes)
@@ -78,7 +78,7 @@ class _Again(NamedTuple):
 
 
 class _Packs:
-    """The contents of packs, in little memory: the pack of each key."""
+    """The pack of each key, stored in little memory."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths

@@ -29,7 +29,7 @@ _ANY = RunPaths(Path("layouts.h5"))  # the folder of a shard is the same in all 
 
 
 class BadShard(NamedTuple):
-    """An invalid file in the place of a shard."""
+    """An invalid file at the path of a shard."""
 
     path: Path
     verdict: Verdict
@@ -44,7 +44,7 @@ def key_of_shard(path: Path) -> Any:
 class ShardPaths:
     """The paths of all shards, kept as keys to save memory. Other files come last.
 
-    keys: of the shards in their proper place, by their names.
+    keys: the keys in the names of the shards that are in the right folder.
     """
 
     def __init__(self, paths: RunPaths) -> None:
@@ -78,7 +78,7 @@ def was_packed(file: FoundFile) -> bool:
 def read_shards(
     paths: Iterable[Path], *, contents: bool = False, processes: int = 1
 ) -> Iterator[FoundResult | BadShard]:
-    """Yield one answer per path, in order. Raise StorageError if the machine cannot open a file now: it may be good."""
+    """Yield one answer per path, in order. Raise StorageError if a file cannot be opened for a temporary reason."""
     results: list[FoundResult] = []
     for found in read_files(paths, contents=contents, processes=processes):
         if isinstance(found, FoundResult):
@@ -91,7 +91,7 @@ def read_shards(
 
 
 def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | BadShard:
-    """Return the one result of a shard, or what is wrong with the file."""
+    """Return the only result of a shard, or a BadShard with the reason."""
     bad = next((found for found in results if not found.is_valid), None)
     if file.verdict is not Verdict.VALID:
         return BadShard(file.path, file.verdict, file.reason)
@@ -101,14 +101,14 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {len(results)} results; expected one")
     result = results[0]
     if result.key is None or file.path.name != f"{result.key}.h5":
-        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which is not its name")
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, not the key in its name")
     folder = _ANY.shard(result.key).parent.name
-    if file.path.parent.name != folder:  # it may exist twice
+    if file.path.parent.name != folder:  # another copy may be in the right folder
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it is in the wrong folder; expected {folder}")
     return result
 
 
-# --- storing one -----------------------------------------------------------------------------------------------------
+# --- store a result -------------------------------------------------------------------------------------------------
 
 
 def shard_bytes(result: AnyResult) -> bytes:
@@ -117,7 +117,7 @@ def shard_bytes(result: AnyResult) -> bytes:
 
 
 def file_bytes(results: Sequence[AnyResult], attributes: Mapping[str, Value]) -> bytes:
-    """Return the content of a file with these results, made in memory, as libhdf5 may crash on a full disk."""
+    """Return the content of a file with these results, made in memory, because libhdf5 may crash on a full disk."""
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
         write_root(file, {**attributes, **(root_attributes(results[0]) if results else {})})
@@ -170,15 +170,15 @@ def _make_folder(folder: Path) -> None:
 
 @functools.cache
 def _sync_name(folder: Path) -> None:
-    """Sync the name of a folder, once per process, in case its creator was killed before it did."""
+    """Sync the name of a folder, once per process: its creator may have been killed before the sync."""
     sync_folder(folder.parent)
 
 
 def store_result(paths: RunPaths, result: AnyResult) -> Path:
     """Store a result durably, and return its path.
 
-    The first stored result of a key stays: two correct computations have the same digest. After a StorageError nothing
-    incomplete has the final name, and the same call can be repeated.
+    If the key already has a valid result, keep that one: two correct computations have the same digest. After a
+    StorageError no incomplete file has the final name, and the same call can be repeated.
     """
     path = paths.shard(result.key)
     content = shard_bytes(result)
@@ -188,7 +188,7 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
                 _sync_name(path.parent)
                 sync_folder(path.parent)  # an earlier call may have been killed after the rename
                 return path
-            quarantine(paths, path, Verdict.UNREADABLE, "an invalid file in the place of a new result")
+            quarantine(paths, path, Verdict.UNREADABLE, "an invalid file at the path of a new result")
         if kind_of(path.parent) != "folder":
             _make_folder(path.parent)
         _sync_name(path.parent)

@@ -24,7 +24,7 @@ class Source:
 
     @property
     def files(self) -> Iterator[Path]:
-        """The files, as an iterator: a run directory may have a hundred thousand."""
+        """Iterate over the files: a run directory may have a hundred thousand."""
         return iter([self.path]) if self.run is None else self.run.files()
 
 
@@ -32,7 +32,7 @@ def gather(paths: Iterable[Path]) -> list[Source]:
     """Return the sources that these paths name, each once.
 
     A folder means all .h5 and .hdf5 files and all run directories below it, without temporary files and quarantine
-    folders, unless a quarantine folder itself is named. Any other path is one file, which the reader judges.
+    folders, unless a quarantine folder itself is named. Any other path is a single file, which the reader checks.
     """
     sources: dict[str, Source] = {}
     for path in paths:
@@ -77,7 +77,7 @@ def demand_outside_runs(output: Path) -> None:
     for folder in Path(os.path.realpath(output)).parents:
         if is_run(folder):
             raise InputError(
-                f"{output}: is in the run directory {folder}, where only `leeward run` writes; name a file elsewhere"
+                f"{output}: is in the run directory {folder}, where only `leeward run` writes; choose another output"
             )
 
 
@@ -89,4 +89,4 @@ def demand_possible(*paths: Path) -> None:
                 os.lstat(name)
             except OSError as error:
                 if error.errno == errno.ENAMETOOLONG:
-                    raise InputError(f"{str(path)[:60]}…: the file name is too long") from error
+                    raise InputError(f"{str(path)[:60]}…: the file name is too long; choose a shorter one") from error

@@ -10,11 +10,11 @@ from leeward.store.paths import PACK_SIZE, RunPaths
 from leeward.wording import size
 
 BLOCK = 4096
-OVERHEAD = 7000  # bytes of a result besides its numbers, in a shard or in the merged file
+OVERHEAD = 7000  # bytes that a result needs besides its numbers, in a shard or in the merged file
 
 
 def prepare_folders(paths: RunPaths) -> None:
-    """Create the folders of the run directory durably. Raise InputError if something else has the name of one."""
+    """Create the folders of the run directory durably. Raise InputError if something else has such a name."""
     with storage_errors(paths.root, "cannot be created"):
         paths.check_own_places()
         for folder in (paths.root, *paths.folders()):
@@ -24,7 +24,7 @@ def prepare_folders(paths: RunPaths) -> None:
 
 
 def probe(paths: RunPaths) -> None:
-    """Write, read back, rename and remove a file, as storing a result does."""
+    """Write, read back, rename and remove a file, to test the steps that store a result."""
     place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
     with storage_errors(paths.root, "a probe file cannot be written there"):
         content = os.urandom(BLOCK)

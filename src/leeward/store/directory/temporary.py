@@ -23,7 +23,7 @@ _TAG = re.compile(r"\.([0-9a-f]{8}-[0-9a-f]{8}-[0-9]{1,10}-[0-9a-f]{8})\.[0-9a-f
 
 
 class Temporary:
-    """A new, empty file beside `target`, removed at the end of the `with` unless it was put in place."""
+    """A new, empty file beside `target`. The end of the `with` block removes it unless it was put in place."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -31,8 +31,8 @@ class Temporary:
         self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
 
     def put_in_place(self) -> None:
-        """Rename it to its final name atomically. The caller syncs the folder."""
-        if os.name == "nt":  # cannot rename an open file
+        """Rename the file to its final name atomically. The caller syncs the folder."""
+        if os.name == "nt":  # Windows cannot rename an open file
             self._close()
         rename(self.path, self.target)
 
@@ -51,7 +51,7 @@ class Temporary:
 
 @contextlib.contextmanager
 def workspace(target: Path) -> Iterator[Path]:
-    """Make a folder beside `target` for temporary copies, removed at the end. Remove those of killed processes."""
+    """Make a folder for copies beside `target`, and remove it at the end. Also remove those of killed processes."""
     target = Path(os.path.realpath(target))
     for path in left_overs(target.parent, start_of(target), WORKSPACE):
         shutil.rmtree(path)

@@ -1,7 +1,7 @@
 """Read sealed groups directly from their bytes, several times faster than libhdf5.
 
-Only the form that leeward writes is accepted, and all checksums are compared that libhdf5 would compare. Anything else
-is left to libhdf5, which decides whether it is valid.
+Only the form that leeward writes is accepted. All checksums that libhdf5 would verify are verified. libhdf5 reads
+everything else, and decides whether it is valid.
 """
 
 import struct
@@ -31,15 +31,15 @@ from leeward.store.format.verdicts import BadGroupError, refuse
 
 _ALL_IN_HEADER = b"\0\0" + b"\xff" * 16  # all links or attributes are in the header
 
-# libhdf5 then reads the same bytes, and decides
+# after one of these errors libhdf5 reads the same bytes, and decides
 _DOUBTS = (BadGroupError, Doubtful, OSError, KeyError, *DOUBTS)
 
 
 def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]] | None:
-    """Return the attributes, without the seal, and the results by name of a small file.
+    """Return the attributes of a small file, without the seal, and its results by name.
 
-    Return None unless all of it is intact and as leeward writes it. libhdf5, which damaged bytes could crash, is not
-    used.
+    Return None unless the whole file is intact and has the form that leeward writes. libhdf5 is not used, because
+    damaged bytes could crash it.
     """
     try:
         block = pages.at(0, 48)
@@ -61,9 +61,9 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
 
 
 def sealed_result_at(pages: Pages, address: int, name: str, kind: type[AnyResult]) -> AnyResult | None:
-    """Return the result in the group at an address; None unless it is intact and as leeward writes it.
+    """Return the result in the group at an address; None unless it is intact and in leeward's form.
 
-    libhdf5 must have opened the group, and so compared the checksums of its header.
+    libhdf5 must have opened the group, and so verified the checksums of its header.
     """
     try:
         return _result(pages, address, name, kind, is_checked=True)

@@ -11,17 +11,17 @@ from leeward.store.format.kinds import KINDS
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 
-PLAUSIBLE = "plausible"  # evidence: complete and consistent, but without a digest to prove it
+PLAUSIBLE = "plausible"  # evidence: the result is complete and consistent, but has no digest that proves it
 
 
 @dataclass(frozen=True, eq=False)
 class FoundResult:
-    """One group of a file.
+    """The findings on one group of a file.
 
     name: of the group. key: None if the name is not a key or contradicts the attributes. reason: why it is invalid, or
-    "". sealed: it has a seal, so that "valid" is proved and not only plausible. kind: of the result. attributes: all
+    "". sealed: it has a seal, so that "valid" means verified, not only plausible. kind: of the result. attributes: all
     that could be read, without the seal. scalars: its datasets of a single number. result: the result itself, if
-    requested and valid. A foreign result without a possible AEP is valid with the status "no-aep".
+    requested and valid. A foreign result without a plausible AEP is valid with the status "no-aep".
 
     key and result are typed as those of layouts, the first kind.
     """
@@ -43,7 +43,7 @@ class FoundResult:
 
     @property
     def is_verified(self) -> bool:
-        """True if valid and proved by a seal. A result adopted from a file without seals is only plausible."""
+        """True if a seal proves the result valid. A result adopted from a file without seals is only plausible."""
         return self.is_valid and self.sealed and self.attributes.get("evidence") != PLAUSIBLE
 
     @property
@@ -74,7 +74,7 @@ class FoundResult:
 
     @property
     def details(self) -> dict[str, Value]:
-        """The attributes that not every result has."""
+        """The attributes besides those that every result has."""
         return {name: value for name, value in self.attributes.items() if name not in self.type.FIXED}
 
     def index_line(self) -> dict[str, Any]:
@@ -84,10 +84,10 @@ class FoundResult:
 
 @dataclass(eq=False)
 class FoundFile:
-    """One file, after all of its results.
+    """The findings on one file. They come after those on its results.
 
-    verdict: of the file as a whole, valid if it was read to its end, whatever its results are. size: bytes, -1 without
-    a file. sha256: of its bytes, "" if they could not be read. sealed: made by leeward (it has a format_version) and
+    verdict: valid if the file was read to its end, even if some of its results are not. size: bytes, -1 if there is no
+    file. sha256: of its bytes, "" if they could not be read. sealed: made by leeward (it has a format_version) and
     not by another script. valid, bad: number of results. attributes: of the file itself, if sealed (with the campaign
     text). is_passing: it could not be opened for a temporary reason, so that nothing is known about its content.
     """

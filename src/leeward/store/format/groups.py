@@ -1,6 +1,6 @@
 """Write and read a result of any kind as an HDF5 group.
 
-Every damage must be detected. Attributes are in the object header, which has a checksum in the file format chosen here.
+leeward must detect all damage. Attributes are in the object header, which has a checksum in this version of the format.
 Strings have a fixed length, because HDF5 stores others in a heap without a checksum. Arrays are chunked with
 fletcher32. A scalar cannot be chunked: it is compact, that is inside the header. The seal, a SHA-256, covers all of it.
 """
@@ -109,7 +109,7 @@ def read_group(group: Any, name: str, kind: type[AnyResult]) -> AnyResult:
     datasets = {}
     for dataset in links(group):
         if dataset not in kind.DATASETS:
-            refuse(f"unexpected entry {dataset!r:.60}")
+            refuse(f"the group has the unexpected entry {dataset!r:.60}")
         datasets[dataset] = read_dataset(group, dataset, kind.MOST_NUMBERS, max(kind.DATASETS.values()))
     return sealed_result(name, kind, attributes, datasets)
 
@@ -122,7 +122,7 @@ def sealed_result(
     attributes = {attribute: value for attribute, value in attributes.items() if attribute != "seal"}
     missing = [needed for needed in kind.FIXED if needed not in attributes]
     if seal is None or missing:
-        refuse(f"no attribute {', '.join(missing) or 'seal'}")
+        refuse(f"the group has no attribute {', '.join(missing) or 'seal'}")
     for dataset, dimensions in kind.DATASETS.items():
         if datasets[dataset].ndim != dimensions if dataset in datasets else dataset not in kind.OPTIONAL:
             refuse(f"{dataset} is missing, or has the wrong number of dimensions")
@@ -160,21 +160,21 @@ def attribute_names(group: Any) -> list[bytes]:
     """Return the names of all attributes of a group. Raise BadGroupError if there are too many."""
     count = h5a.get_num_attrs(group)
     if count > MOST_ATTRIBUTES:
-        refuse(f"{count} attributes, more than {MOST_ATTRIBUTES}")
+        refuse(f"the group has {count} attributes; expected at most {MOST_ATTRIBUTES}")
     names: list[bytes] = []
     h5a.iterate(group, names.append)  # opening them by number would sort all of them each time
     return names
 
 
 def read_attribute(group: Any, name: bytes, longest: int = LONGEST_TEXT) -> Value:
-    """Return an attribute. Most of the time of reading a result is spent here: avoid calls of the library."""
+    """Return an attribute. Reading a result spends most of its time here, so call libhdf5 as rarely as possible."""
     attribute = h5a.open(group, name)
     kind = attribute.get_type()
     sort = kind.get_class()
     size = kind.get_size()
     stored = attribute.get_storage_size()
     if stored > longest:
-        refuse(f"the attribute {name!r:.60} has {stored} bytes")
+        refuse(f"the attribute {name!r:.60} has {stored} bytes; expected at most {longest}")
     if sort == h5t.FLOAT:
         return _read_floats(attribute, name)
     if stored != size:
@@ -201,7 +201,7 @@ def _read_floats(attribute: Any, name: bytes) -> Value:
     """Return one number, or an array of one dimension."""
     shape = attribute.shape
     if shape is None or len(shape) > 1:
-        refuse(f"the attribute {name!r:.60} has the shape {shape}")
+        refuse(f"the attribute {name!r:.60} has the shape {shape}; expected at most one dimension")
     numbers = np.zeros(shape)
     if numbers.size:
         attribute.read(numbers, mtype=h5t.NATIVE_DOUBLE)
@@ -251,7 +251,7 @@ def open_group(parent: Any, name: str) -> Any:
 
 
 def what_is(parent: Any, name: str) -> tuple[str, Any]:
-    """Return what has this name, in words, and the object itself. Links are not followed.
+    """Return a description of the object of this name, and the object itself. Links are not followed.
 
     `h5o.get_info` would also read indexes of a group, which may be damaged although its results are intact.
     """
@@ -277,13 +277,13 @@ def _check_chunk_sizes(dataset: Any, name: str, size: int) -> None:
 def links(group: Any) -> Iterator[str]:
     """Yield the names of the members of a group. Raise BadGroupError if there are too many."""
     if group.get_num_objs() > MOST_ATTRIBUTES:
-        refuse(f"{group.get_num_objs()} entries in the group")
+        refuse(f"the group has {group.get_num_objs()} entries; expected at most {MOST_ATTRIBUTES}")
     for i in range(group.get_num_objs()):
         yield group.get_objname_by_idx(i).decode("utf-8", "backslashreplace")
 
 
 def write_root(file: h5py.File, attributes: Mapping[str, Value]) -> None:
-    """Write the attributes of the file itself, and a seal: libhdf5 keeps long texts without a checksum."""
+    """Write the attributes of the file itself, and a seal: libhdf5 stores long texts without a checksum."""
     values: dict[str, Value] = {"format_version": FORMAT_VERSION, **attributes}
     for name, value in values.items():
         write_attribute(file.id, name, value)

@@ -14,7 +14,7 @@ from leeward.errors import InputError
 Array = npt.NDArray[np.float64]
 Value = str | bool | int | float | Array
 
-LONGEST_TEXT = 60_000  # bytes of an attribute inside an object header
+LONGEST_TEXT = 60_000  # bytes of an attribute that fit into an object header
 
 
 class AnyResult(abc.ABC):
@@ -23,7 +23,7 @@ class AnyResult(abc.ABC):
     KIND: its name in files. EXAMPLE: a key, for messages. NAMES: a pattern of keys, as bytes, to search damaged files.
     FIXED: the attributes of every result, among them `key`, `digest`, `status`, `origin` and `fingerprint`; all others
     are details. DATASETS: the number of dimensions of each, at most four; those in OPTIONAL may be absent. MARK: the
-    dataset that identifies a group as a result. MOST_NUMBERS: in one dataset.
+    dataset that identifies a group as a result. MOST_NUMBERS: the limit for one dataset.
 
     Keys are sortable tuples whose text is their name. Keys of different kinds are never equal.
     """
@@ -106,7 +106,7 @@ class AnyResult(abc.ABC):
 
     @classmethod
     def details_digest(cls, attributes: Mapping[str, Value]) -> bytes:
-        """Return a digest of the details, which `digest` does not cover; b"" if they do not matter."""
+        """Return a digest of the details, which `digest` does not cover; b"" if they need not be compared."""
         return b""
 
     def difference(self, other: Self) -> str:
@@ -115,7 +115,7 @@ class AnyResult(abc.ABC):
 
 
 def seal_of(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> str:
-    """Return the SHA-256 of names and values, in any order."""
+    """Return the SHA-256 of names and values. Their order does not matter."""
     parts = []
     for values in (attributes, datasets):
         parts.append(_LENGTH.pack(len(values)))

@@ -23,13 +23,13 @@ FOREIGN = "foreign"
 
 _IN_INDEX = ("wake_loss", "min_spacing_m", "seconds", "created", "aep_source")
 _ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not its content
-_NOTHING = {"aep_note": "no aep in the source"}  # states that something is missing: a copy need not repeat it
+_NOTHING = {"aep_note": "no aep in the source"}  # states that the AEP is missing: a copy need not repeat it
 _LEEWARD = re.compile(r"leeward [\w.+-]{1,40}")
 
 
 @dataclass(frozen=True, eq=False)
 class Result(AnyResult):
-    """A finished layout and what made it.
+    """A finished layout and its provenance.
 
     layout: easting and northing, m, shape (2, turbines). aep: GWh, NaN with the status "no-aep". details: provenance,
     as text, numbers and short arrays by name. history: optional, shape (2, n): steps and AEP (GWh), of the current
@@ -140,12 +140,13 @@ class Result(AnyResult):
 
     def doubt(self) -> str | None:
         if self.status not in (SUCCESS, NO_AEP):
-            return f"the status is {self.status!r:.60}"
+            return f"the status is {self.status!r:.60}; expected {SUCCESS} or {NO_AEP}"
         if not np.isfinite(self.layout).all():
             return "the layout has coordinates that are not finite numbers"
         if self.status == NO_AEP:
-            return None if math.isnan(self.aep) else f"aep is {self.aep:g} with the status {NO_AEP}"
-        return None if math.isfinite(self.aep) and self.aep > 0 else f"aep is {self.aep:g} GWh"
+            return None if math.isnan(self.aep) else f"aep is {self.aep:g}, but the status is {NO_AEP}"
+        is_plausible = math.isfinite(self.aep) and self.aep > 0
+        return None if is_plausible else f"aep is {self.aep:g} GWh; expected a positive number"
 
     @classmethod
     def line_of(cls, attributes: Mapping[str, Any], scalars: Mapping[str, float]) -> dict[str, Any]:
@@ -160,7 +161,7 @@ class Result(AnyResult):
         for name in _IN_INDEX:
             value = attributes.get(name)
             if isinstance(value, str | bool | int | float) and value == value:
-                is_infinite = isinstance(value, float) and math.isinf(value)  # the spacing of one turbine
+                is_infinite = isinstance(value, float) and math.isinf(value)  # a single turbine has an infinite spacing
                 line[name] = None if is_infinite else value
         return line
 
@@ -169,7 +170,7 @@ class Result(AnyResult):
 
         A result of another script has no fingerprint: its layout and AEP are compared, or its layout alone if the AEP
         is missing. An adopted result has the AEP of the wake engine, and keeps that of its file as a detail. A foreign
-        result never covers one of leeward, which has its provenance. The digest does not cover details: two foreign
+        result lacks provenance, so it never covers a result of leeward. The digest does not cover details: two foreign
         results with the same digest may differ in them.
         """
         if self.digest != other.digest:
@@ -219,7 +220,7 @@ def _plain(value: Value) -> str:
 
 
 class Maker(NamedTuple):
-    """The leeward and the method version that made a result.
+    """The version of leeward, and of its method, that made a result.
 
     leeward: name and version of the program, "" if unknown. method_version: None if unknown.
     """

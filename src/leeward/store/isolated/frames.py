@@ -58,7 +58,7 @@ def encode(
 
 
 def read_frame(stream: IO[bytes]) -> Frame:
-    """Return the next frame of a stream. Raise EOFError if the sender is gone, and one of INVALID for other bytes."""
+    """Return the next frame of a stream. Raise EOFError if the sender ended, or one of INVALID for other bytes."""
     mark, header_length, numbers_length = _PREFIX.unpack(_exactly(stream, _PREFIX.size))
     if mark != _MARK or header_length > _LONGEST_HEADER or numbers_length > _MOST_NUMBERS:
         raise ValueError("no frame begins here")
@@ -84,12 +84,12 @@ def read_frame(stream: IO[bytes]) -> Frame:
 def _exactly(stream: IO[bytes], length: int) -> bytes:
     content = stream.read(length)
     if len(content) != length:
-        raise EOFError("the sender is gone")
+        raise EOFError("the sender has ended")
     return content
 
 
 class Output:
-    """A buffer of answers to the parent, sent before the next step that may crash."""
+    """A buffer of answers to the parent. It is sent before each step that may crash."""
 
     def __init__(self, handle: int, seconds: float) -> None:
         self._handle = handle
@@ -102,14 +102,14 @@ class Output:
         self._pending.append(encode(header, *parts))
 
     def announce(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
-        """Add a frame, and send all."""
+        """Add a frame, and send the whole buffer."""
         self.add(header, *parts)
         self._last = time.monotonic()
         left = memoryview(b"".join(self._pending))
         self._pending.clear()
         while left:
             left = left[os.write(self._handle, left) :]
-        if self._seconds and hasattr(signal, "setitimer"):  # ends an infinite loop after the parent is gone
+        if self._seconds and hasattr(signal, "setitimer"):  # ends an infinite loop after the parent has ended
             signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)
 
     def alive(self) -> None:

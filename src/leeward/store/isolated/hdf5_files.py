@@ -1,4 +1,4 @@
-"""Check a file without libhdf5: that it is a regular file, has the HDF5 signature and its stated length."""
+"""Check without libhdf5 that a file is a regular file and has the HDF5 signature and its stated length."""
 
 import contextlib
 import errno
@@ -28,7 +28,7 @@ class BadFileError(LeewardError):
 
 @contextlib.contextmanager
 def open_plain(path: str) -> Iterator[tuple[int, int]]:
-    """Yield a handle of the file and its size. Does not wait for a pipe, or follow a link in a run directory."""
+    """Yield a handle of the file and its size. Never wait for a pipe, or follow a link in a run directory."""
     target = path
     try:
         if not os.path.lexists(path):
@@ -62,7 +62,7 @@ def _open_failure(path: str, error: OSError) -> str:
 
 
 def check_start(handle: int, size: int) -> int:
-    """Return where the HDF5 file begins. Raise BadFileError without a signature, or if the file is too short."""
+    """Return the position of the signature. Raise BadFileError if there is none or the file is too short."""
     if size == 0:
         raise BadFileError(Verdict.EMPTY, "0 bytes")
     place = signature_place(handle, size)
@@ -82,5 +82,5 @@ def library_message(error: BaseException) -> tuple[Verdict, str]:
     if "truncated file" in text:
         return Verdict.TRUNCATED, text[:300]
     if "already open for" in text:
-        return Verdict.UNREADABLE, "already open for writing (its writer was killed?)"
+        return Verdict.UNREADABLE, "it is marked as open for writing; its writer was probably killed"
     return Verdict.UNREADABLE, text[:300] or type(error).__name__

@@ -20,16 +20,16 @@ from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Frame
 from leeward.store.isolated.reader_process import Child, ChildLostError
 
 _AHEAD = 16  # requests in the queue of a child, so that it never waits
-_MOST_RESTARTS = 10  # of one file
-_MOST_FAILED_STARTS = 3  # in a row
-_MOST_TIMEOUTS = 3  # of one file in a row, without a result in between
+_MOST_RESTARTS = 10  # of the child, for one file
+_MOST_FAILED_STARTS = 3  # starts in a row that failed
+_MOST_TIMEOUTS = 3  # in a row, for one file, without a result in between
 
 Found = FoundResult | FoundFile
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a child. seconds: longest silence. memory_mb: most memory (enforced on Linux)."""
+    """Limits of a child. seconds: longest time without a message. memory_mb: most memory (enforced on Linux)."""
 
     seconds: float = 30.0
     memory_mb: int = 2000
@@ -49,8 +49,8 @@ def read_files(
 
     contents: include the arrays of valid results. keys: read only the named groups of these files; the verdict on the
     file then only says whether it could be opened. processes: number of children. sha256: also hash each file. carve:
-    search the bytes for results, however damaged the file is. A bad or missing file raises no error. The paths are
-    consumed a few files ahead. Closing the iterator ends the children.
+    search the bytes for results, however damaged the file is. A bad or missing file raises no error. Paths are
+    taken from the iterator a few files ahead. Closing the iterator ends the children.
     """
     readers = [Reader(contents=contents, limits=limits, sha256=sha256, carve=carve) for _ in range(max(processes, 1))]
     asked: deque[Reader] = deque()
@@ -74,8 +74,8 @@ class _Request:
 
     path: Path
     names: list[str] | None
-    start: int = 0  # groups that are done
-    at: tuple[int, str] | None = None  # the current group
+    start: int = 0  # number of groups that are done
+    at: tuple[int, str] | None = None  # number and name of the current group
     is_second_try: bool = False
     restarts: int = 0
     timeouts: int = 0
@@ -152,7 +152,7 @@ class Reader:
         return frame
 
     def _start(self) -> None:
-        """Start a new child, and send it the pending requests, from where the last child ended."""
+        """Start a new child, and send it the pending requests. It resumes where the last child ended."""
         self._child = Child(self._limits.seconds, self._limits.memory_mb)
         for request in self._requests:
             self._send(request)
@@ -168,7 +168,7 @@ class Reader:
             self._child = None
 
     def _handle_loss(self, request: _Request, error: ChildLostError) -> Found | None:
-        """Return the verdict on the current group or file after its child was lost; None to retry."""
+        """Return the verdict on the current group or file after the child was lost; None if it is retried."""
         code = self._child.close() if self._child is not None else None
         self._child = None
         if not error.has_started:
@@ -182,8 +182,8 @@ class Reader:
         if request.restarts <= _MOST_RESTARTS and not request.is_second_try and _is_worth_another_try(request, error):
             request.is_second_try = True
             return None
-        is_hopeless = request.restarts > _MOST_RESTARTS or request.timeouts >= _MOST_TIMEOUTS
-        if is_hopeless or request.at is None:
+        is_given_up = request.restarts > _MOST_RESTARTS or request.timeouts >= _MOST_TIMEOUTS
+        if is_given_up or request.at is None:
             return _bad_file(request, verdict, reason)
         number, name = request.at
         request.finish_group(number, is_valid=False)
@@ -191,7 +191,7 @@ class Reader:
 
 
 def _is_worth_another_try(request: _Request, error: ChildLostError) -> bool:
-    """Return whether the file may not be the cause: the child was killed, or ended between two groups."""
+    """Return whether the cause may not be the file: the child was killed, or hung between two groups."""
     return not error.is_timeout or (request.at is None and request.start > 0)
 
 

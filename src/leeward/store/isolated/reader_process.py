@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from leeward.errors import LeewardError
 from leeward.store.isolated.frames import INVALID, Frame, read_frame
 
-_MOST_ANSWERS = 64  # that wait here; then the child waits
-_START_SECONDS = 60.0  # for a child to start, even from a slow disk
-_END_SECONDS = 5.0  # a child that waits for a dead network disk cannot be killed
+_MOST_ANSWERS = 64  # in the queue; when it is full, the child waits
+_START_SECONDS = 60.0  # time limit for the start of a child, even from a slow disk
+_END_SECONDS = 5.0  # time limit for its end: a child that waits for a dead network disk cannot be killed
 
 
 class ChildLostError(LeewardError):
@@ -40,7 +40,7 @@ def start_child(module: str, *arguments: object, stderr: int) -> "subprocess.Pop
         stdout=subprocess.PIPE,
         stderr=stderr,
         env={**os.environ, **single, "HDF5_USE_FILE_LOCKING": "FALSE"},
-        start_new_session=True,  # Ctrl-C is for the parent
+        start_new_session=True,  # only the parent handles Ctrl-C
     )
 
 
@@ -56,7 +56,7 @@ class Child:
     def __init__(self, seconds: float, memory_mb: int) -> None:
         self._process = start_child(self.MODULE, seconds, memory_mb, stderr=subprocess.DEVNULL)
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._answers: queue.Queue[Frame | str] = queue.Queue(_MOST_ANSWERS)  # the last is the reason for the end
+        self._answers: queue.Queue[Frame | str] = queue.Queue(_MOST_ANSWERS)  # the last is why the child ended
         self._has_started = False
         for work in (self._write, self._read):
             threading.Thread(target=work, name="leeward-reader", daemon=True).start()
@@ -71,7 +71,7 @@ class Child:
     def receive(self, seconds: float) -> Frame:
         """Return the next frame. Raise ChildLostError if none comes in time."""
         if not self._has_started:
-            self._next(max(seconds, _START_SECONDS))  # its greeting
+            self._next(max(seconds, _START_SECONDS))  # its first message
             self._has_started = True
         return self._next(seconds)
 
@@ -81,7 +81,7 @@ class Child:
         self._requests.put(None)
         try:
             while not isinstance(self._answers.get(timeout=_END_SECONDS), str):
-                pass  # lets the reading thread reach the end
+                pass  # empty the queue, so that the reading thread can end
             return self._process.wait(_END_SECONDS)
         except (queue.Empty, subprocess.TimeoutExpired):
             return None
@@ -92,7 +92,7 @@ class Child:
         except queue.Empty:
             raise ChildLostError(f"silent for {seconds:g} s", is_timeout=True, has_started=self._has_started) from None
         if isinstance(answer, str):
-            self._answers.put(answer)  # for `close`
+            self._answers.put(answer)  # `close` needs it too
             raise ChildLostError(answer, has_started=self._has_started)
         return answer
 

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Self, cast
 from leeward.errors import StorageError
 from leeward.store.isolated.reader_process import start_child
 
-STALL_SECONDS = 600.0  # time limit while the disk accepts no data
-_BATCH = 1 << 16  # bytes: fewer switches between the two processes
+STALL_SECONDS = 600.0  # time limit while the disk does not respond
+_BATCH = 1 << 16  # bytes: large writes save switches between the two processes
 
 
 class WriterProcess:
@@ -96,7 +96,7 @@ class WriterProcess:
                 return
 
     def _answer(self) -> dict[str, Any]:
-        self._threads[0].join()  # all its output has arrived
+        self._threads[0].join()  # wait for all of its output
         try:
             answer = json.loads(self._lines[-1])
         except (IndexError, ValueError):

@@ -16,18 +16,18 @@ from leeward.store.merging.contents import read_groups
 from leeward.store.merging.selection import Candidate, Compare, Judge, both
 from leeward.store.paths import RunPaths
 
-MOST_UNFIT = 1000  # files that do not match the campaign and are named in the report
+MOST_UNFIT = 1000  # files named in the report because they do not match the campaign
 
 
 @dataclass(eq=False)
 class CheckReport:
-    """The findings of a check, in little memory even for many results.
+    """The findings of a check. They take little memory even for many results.
 
     file_verdicts, result_verdicts: counts. no_aep: valid layouts of unknown AEP. plausible: valid results without a
     digest: complete and consistent, but not verified. unfit: the first thousand files whose results are intact but do
-    not match the campaign. expected: number of results, 0 if unknown. missing: expected keys that were not found.
-    extra: keys that are not in the campaign. Both are empty if the expected keys are unknown. conflicts: keys with
-    different results.
+    not match the campaign. expected: number of expected results, 0 if unknown. missing: expected keys that were not
+    found. extra: keys that are not in the campaign. Both are empty if the expected keys are unknown. conflicts: keys
+    with different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -121,7 +121,7 @@ def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge
 def _judged(
     all_found: Iterable[Found], run: RunPaths | None, doubt: Compare | None, unfit: list[Path]
 ) -> Iterator[Found]:
-    """Also check the place of each file and its results. unfit: collects files with results that fail `doubt`."""
+    """Also check the place of each file and its results. unfit: the files with results that fail `doubt` are added."""
     rejected = 0
     for found in all_found:
         if isinstance(found, FoundFile):
@@ -180,11 +180,11 @@ def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
         report._copies.setdefault(key, []).append(new)
 
 
-# --- one key in several places ---------------------------------------------------------------------------------------
+# --- several results of one key -------------------------------------------------------------------------------------
 
 
 def _compare(report: CheckReport, limits: Limits) -> None:
-    """Find the conflicts: keys whose results differ, so that none makes all the others redundant."""
+    """Find the conflicts: keys of which no result makes all the others redundant."""
     different = {
         key: [report._first[key], *copies]
         for key, copies in report._copies.items()

@@ -1,4 +1,4 @@
-"""Clean a run directory: quarantine bad files, and remove files whose results the output is proved to hold."""
+"""Clean a run directory: quarantine bad files, and remove files whose results were verified in the output."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from leeward.store.paths import RunPaths
 
 @dataclass
 class CleanReport:
-    """The actions of a cleaning. With `dry_run` they are only planned.
+    """The actions of `clean`. With `dry_run` they are only planned.
 
     bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: number of results of
     bad packs that became shards again. temporary: leftover temporary files. removed: shards and packs whose results are
@@ -48,9 +48,9 @@ def clean(
 ) -> CleanReport:
     """Clean a run directory whose lock the caller holds.
 
-    Move invalid files to quarantine and remove leftover temporary files. The valid results of a bad pack become shards
-    first. With `merged`, instead remove the shards and packs whose results are all in the verified output on disk.
-    dry_run: only report. Raise InputError if a link, pipe or device is in the place of a folder or a side file.
+    Move invalid files to quarantine and remove leftover temporary files. Before that, store the valid results of a bad
+    pack as shards. With `merged`, instead remove the shards and packs whose results are all in the verified output on
+    disk. dry_run: only report. Raise InputError if a link, pipe or device is where a folder or file of the run belongs.
     """
     report = CleanReport(dry_run)
     on_progress = on_progress or (lambda what, done, total: None)

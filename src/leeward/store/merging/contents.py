@@ -1,4 +1,4 @@
-"""The contents of a file in little memory, to compare files before one is replaced or removed."""
+"""Compact contents of files, to compare two files before one is replaced or removed."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import Limits, read_files
 
-Pair = bytes  # the text of a key, then a digest, in one object: there may be a hundred thousand of them
+Pair = bytes  # the text of a key, then a digest: one object saves memory if there are a hundred thousand
 Identity = tuple[int, int, int, int]
 _DIGEST = 32  # bytes
 
@@ -21,9 +21,9 @@ _DIGEST = 32  # bytes
 class Contents:
     """The results in one file.
 
-    pairs: of the valid results. foreign: a digest of the other attributes of foreign results. names: group names that
-    differ from the key. beyond: content that a result does not include. results: all of them, if requested. identity:
-    of the file before it was read; None if it could not be determined.
+    pairs: keys and digests of the valid results. foreign: a digest of the other attributes of foreign results. names:
+    group names that differ from the key. beyond: content that a result does not include. results: all of them, if
+    requested. identity: of the file before it was read; None if it could not be determined.
     """
 
     pairs: set[Pair] = field(default_factory=set)
@@ -85,7 +85,7 @@ def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
 
 
 def read_contents(paths: Iterable[Path], processes: int = 1, *, results: bool = False) -> Iterator[Contents]:
-    """Yield the contents of each file in turn. No path may occur twice. results: also keep the results themselves."""
+    """Yield the contents of each file in turn. No path may occur twice. results: also keep all results."""
     identities: dict[Path, Identity | None] = {}
 
     def identified() -> Iterator[Path]:
@@ -122,14 +122,14 @@ def contents_of(path: Path) -> Contents:
 
 
 def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> set[Pair]:
-    """Return the results of `old` that are not in `new` and are not redundant because of another result there.
+    """Return the results of `old` that `new` neither holds nor makes redundant.
 
     to_the_letter: also require the other attributes of a foreign result, beyond its layout and AEP.
     """
     missing = old.pairs - new.pairs
     if to_the_letter:
         missing |= {one for one, about in old.foreign.items() if new.foreign.get(one) != about}
-    if not missing:  # the usual case: many small files against a large one
+    if not missing:  # the usual case: many small files are compared with a large one
         return missing
     keys = set(keys_of(missing))
     keys &= {key for key in keys_of(new.pairs) if key in keys}

@@ -32,7 +32,7 @@ from leeward.wording import listed
 ON_BAD = ("abort", "skip", "salvage")
 PREFER = (None, "newest", "best")
 _MOST_NAMED = 20
-_TIMELY = ("created", "leeward_version", "successful_configs")  # may differ in an output that is up to date
+_TIMELY = ("created", "leeward_version", "successful_configs")  # these may differ although the output is up to date
 
 
 # --- a run directory -------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def _results_of_run(files: RunFiles, merged: RunMerge, processes: int) -> Iterat
 class KnownCampaign:
     """The known facts about the campaign of the sources.
 
-    recompute: for layouts without an AEP. judge: returns what is wrong with a result that has no digest of its own, or
+    recompute: for layouts without an AEP. judge: returns what is wrong with a result that has no digest in its file, or
     None. compare: returns why a result does not match the campaign of its file, or None. attributes: of the output, in
     addition to those of the sources. expected: the keys of all tasks; None if unknown. campaigns: known number of
     different campaigns. notes: called once all sources are read, returns further lines for the log.
@@ -161,7 +161,7 @@ def merge(
 
     All sources are read first. on_bad: the reaction to an invalid file or result: "abort", "skip" it, or "salvage" what
     it holds. prefer: which of several different results of a key to take, "newest" or "best"; None makes them an error.
-    remove_sources: remove each source whose results are all found in the output, and hold the lock of its run directory
+    remove_sources: remove each source whose results are all found in the output. The lock of its run directory is held
     meanwhile. dry_run: only report. Raise MergeRefusedError, after writing the log, if the sources cannot be merged.
     Raise HeldError if a live process holds a run directory that would lose shards.
     """
@@ -198,7 +198,7 @@ def merge(
 
 
 def _judge_of_unproved(judge: Judge | None) -> Judge | None:
-    """Restrict a judge to results that were made without a digest. `check --deep` judges the others too."""
+    """Restrict a judge to results that had no digest in their source. `check --deep` judges the others too."""
     if judge is None:
         return None
     return lambda result: judge(result) if result.details.get("evidence") == PLAUSIBLE else None
@@ -229,7 +229,7 @@ def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
 
 
 def _expanded(sources: Iterable[Source]) -> list[str]:
-    """Return all files, each once, as text to save memory: there may be a hundred thousand."""
+    """Return all files, each once, as text to save memory, because there may be a hundred thousand."""
     places: list[str] = []
     for source in sources:
         files = [source.path] if source.run is None else chain(ShardPaths(source.run), source.run.pack_files())
@@ -280,12 +280,12 @@ def _problem(report: MergeReport, selection: Selection) -> str:
         named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
         return "\n".join([f"{len(lines)} files or results cannot be merged ({way_out}):", *named])
     if not selection.chosen:
-        return f"no valid result was found in {len(report.files)} files"
+        return f"no valid result was found in {len(report.files)} files; run leeward check to see the reasons"
     return ""
 
 
 def _expendable(report: MergeReport) -> set[Pair]:
-    """Return the results that were not chosen because another one is preferred."""
+    """Return the results that may be lost because `prefer` chose another one."""
     return {
         make_pair(conflict.key, one.digest)
         for conflict in report.conflicts
@@ -301,7 +301,7 @@ def _attributes(selection: Selection, campaign: KnownCampaign) -> dict[str, Valu
     attributes |= campaign.attributes
     campaigns = max(selection.campaigns, len(selection.studies) if campaign.expected is None else 1)
     if campaigns > 1:
-        attributes["campaigns"] = campaigns  # so that its results are not all compared with one of them
+        attributes["campaigns"] = campaigns  # tells `check` not to compare all results with a single campaign
     total = attributes.get("total_configs") if campaign.expected is None else len(campaign.expected)
     count = len(selection.chosen)
     attributes["total_configs"] = max(total, count) if isinstance(total, int) else count

@@ -1,4 +1,4 @@
-"""The report of a merge: as data for its summary and exit code, and as a log beside its output."""
+"""The report of a merge, as data for the summary and the exit code, and as a log beside the output."""
 
 import math
 import time
@@ -22,7 +22,7 @@ from leeward.wording import json_text, printable
 class SourceReport:
     """One source file.
 
-    valid: number of valid results. plausible: how many of these have no digest of their own. bad: the other results.
+    valid: number of valid results. plausible: how many of these have no digest in the file. bad: the other results.
     refused: how many of these are intact but do not match the campaign. taken: number of results in the output. kinds:
     numbers in the report's `kinds`. more: content that is not in the output, or "". copy: the file that its results are
     read from, "" if that is the source itself.
@@ -58,7 +58,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """The same result twice: `dropped` and `kept` are numbers of sources."""
+    """The same result in two sources. kept, dropped: numbers of the sources."""
 
     key: Key
     kept: int
@@ -98,10 +98,10 @@ class Removal:
 class MergeReport:
     """The full report of a merge.
 
-    kinds: the distinct combinations of dataset and attribute names that were taken, with a number each.
-    not_recomputed: by key, why a missing AEP could not be computed. missing: expected keys that were not found, None if
-    the expected keys are unknown. salvaged: recoveries from damaged files, in file order. removals: of sources.
-    problem: why nothing was written, or "".
+    kinds: the distinct combinations of dataset and attribute names that were taken, with a number each. not_recomputed:
+    the reason, by key, why a missing AEP could not be computed. missing: expected keys that were not found, None if the
+    expected keys are unknown. salvaged: recoveries from damaged files, in file order. removals: of sources. problem:
+    why nothing was written, or "".
     """
 
     output: Path
@@ -137,7 +137,7 @@ class MergeReport:
 
     @property
     def is_all_well(self) -> bool:
-        """True if nothing is bad, missing, in conflict or without its AEP."""
+        """True if no result is bad, missing, in conflict or without an AEP."""
         return not (self.problem or self.bad_files or self.unresolved or self.missing or self.no_aep)
 
 
@@ -172,7 +172,7 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Write line by line, so that the log of a hundred thousand sources is never in memory as a whole."""
+    """Write line by line, because the log of a hundred thousand sources would need much memory."""
     with Temporary(path) as temporary:
         with open(temporary.handle, "wb", closefd=False) as file:
             file.writelines(f"{printable(line)}\n".encode() for line in lines)

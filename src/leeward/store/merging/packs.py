@@ -1,4 +1,4 @@
-"""Packs: many verified results in one file, so that a million results do not need a million files.
+"""Packs: files with many verified results each, so that a million results do not need a million files.
 
 A pack is a merged file that never changes. A shard is removed only after its result was found in the pack on disk. If
 a pack is damaged later, its valid results become shards again before it goes to quarantine.
@@ -31,7 +31,7 @@ from leeward.store.rescue.recovery import Recoverer
 
 TEMPORARY_PACK = ".pack-"  # prefix of temporary names
 
-_WORKSPACE = "unpacking"  # the same name for all packs: the next workspace removes that of a killed process
+_WORKSPACE = "unpacking"  # one name for all packs, so that the next workspace removes that of a killed process
 _BATCH = 1000  # shards whose removal is announced and confirmed together
 
 
@@ -53,7 +53,7 @@ class Packed:
 def pack(
     paths: RunPaths, keys: Sequence[Key], path: Path, attributes: Mapping[str, Value], *, emit: Emit = ignore
 ) -> Packed:
-    """Write the results of these shards to one file, and remove the shards that it is proved to hold.
+    """Write the results of these shards to one file, and remove the shards whose results were verified in it.
 
     path: from `RunPaths.new_pack`. attributes: those of a merged file. After a StorageError the same call with the same
     path resumes where it was interrupted.
@@ -61,11 +61,11 @@ def pack(
     packed = Packed(path)
     with storage_errors(paths.packs, "cannot be created"):
         paths.packs.mkdir(parents=True, exist_ok=True)
-        sync_folder(paths.root)  # even if it exists: its creator may have been killed before it did
+        sync_folder(paths.root)  # even if it exists: its creator may have been killed before the sync
         remove_left_overs(paths.packs, TEMPORARY_PACK)
         known = contents_of(path) if os.path.lexists(path) else None
     shards = [paths.shard(key) for key in keys]
-    if known is not None and known.is_whole:  # an earlier try wrote it
+    if known is not None and known.is_whole:  # an earlier call wrote it
         packed.count, packed.size = len(known.pairs), known.file.size
         sources: Iterable[Contents] = read_contents(filter(os.path.lexists, shards))
     else:
@@ -110,7 +110,7 @@ def _valid_results(shards: Sequence[Path], good: list[Contents], bad: list[BadSh
 
 
 def _remove(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[Removal]:
-    """Remove the shards that the pack is proved to hold. Return the others. Events are short: there may be many."""
+    """Remove the shards whose results were verified in the pack. Return the others. Events are short to save space."""
 
     def announce(event: str, which: list[Removal]) -> None:
         if event == "removing":
@@ -150,7 +150,7 @@ def _write_index(path: Path) -> None:
 def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResult]:
     """Recover the sealed results of a bad pack, store them as shards, and return them.
 
-    The pack stays, so that the caller can move it to quarantine. A link or a pipe in its place is ignored.
+    The pack stays, so that the caller can move it to quarantine. A link or a pipe at its path is ignored.
     """
     if kind_of(bad.path) != "file":
         return []

@@ -94,14 +94,14 @@ def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
 
 
 def _run_root(path: Path) -> Path | None:
-    """Return the run directory at this path, above it, or beside it as that of an output; None if there is none."""
+    """Return the run directory at this path, above it, or beside it if it is an output; None if there is none."""
     real = Path(os.path.realpath(path))
     beside = [real.with_suffix(".run")] if real.suffix == ".h5" else []
     return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
 
 
 def proved(sources: Iterable[Contents], output: Path) -> Iterator[Removal]:
-    """Yield whether each source can be removed, because the output, read now from the disk, holds all its results."""
+    """Yield whether each source can be removed: the output, read from the disk now, must hold all its results."""
     _sync(output)
     proof = contents_of(output)
     for contents in sources:
@@ -112,7 +112,7 @@ def _sync(output: Path) -> None:
     """Sync the output: a merge may have been killed after its rename, or a user may have copied the file there."""
     with (
         storage_errors(output, "cannot be synced, so nothing is removed"),
-        contextlib.suppress(FileNotFoundError),  # then it proves nothing
+        contextlib.suppress(FileNotFoundError),  # without an output nothing is removed
         output.open("rb") as file,
     ):
         sync(file.fileno())
@@ -137,7 +137,7 @@ def _why_not(contents: Contents, proof: Contents) -> str:
 
 
 def remove(proofs: Iterable[Removal], announce: Announce, batch: int = _BATCH) -> list[Removal]:
-    """Remove the files that have no reason to be kept. Each removal is announced before it is done.
+    """Remove the files that have no reason to be kept. Announce each removal before it is done.
 
     batch: number of files whose removal is announced and confirmed together.
     """
@@ -159,14 +159,14 @@ def _remove_one(removal: Removal) -> Removal:
     with storage_errors(removal.path, "cannot be removed"):
         if file_identity(removal.path) not in (removal.identity, None):
             return replace(removal, reason="it changed after it was read")
-        if is_pack(removal.path):  # the index first: without its pack it would be an orphan
+        if is_pack(removal.path):  # remove the index first, so that it is never left without its pack
             output_index_path(removal.path).unlink(missing_ok=True)
         removal.path.unlink(missing_ok=True)
     return removal
 
 
 def remove_empty_folders(emptied: Iterable[Path], tops: Iterable[Path]) -> list[Path]:
-    """Remove emptied folders, and empty folders above them up to `tops`. Return the removed ones."""
+    """Remove the emptied folders, and empty folders above them up to `tops`. Return the removed folders."""
     highest = {Path(os.path.realpath(top)) for top in tops}
     removed = []
     for folder in sorted({Path(os.path.realpath(path)) for path in emptied}, reverse=True):

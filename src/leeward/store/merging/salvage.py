@@ -19,10 +19,10 @@ from leeward.store.rescue.recovery import Recoverer, Recovery
 def salvaged_sources(
     places: Sequence[str], output: Path, processes: int, on_progress: OnProgress
 ) -> Iterator[tuple[list[str], dict[str, Recovery]]]:
-    """Yield the sources, with a copy of the recovered results in place of each one that is or may be damaged.
+    """Yield the sources, and replace each one that is or may be damaged by a copy of its recovered results.
 
-    Also yield, by copy, the recovery that made it. The copies lie in a folder beside the output until the context ends.
-    A file without seals may be damaged unseen: it is read twice, by libhdf5 and byte by byte.
+    Also yield the recovery of each copy. The copies are in a folder beside the output until the context ends. Damage to
+    a file without seals may go unnoticed, so such a file is read twice: by libhdf5, and by searching its bytes.
     """
     sources: list[str] = []
     salvaged: dict[str, Recovery] = {}
@@ -46,7 +46,7 @@ def salvaged_sources(
 
 
 def _sound(places: Sequence[str], processes: int, on_progress: OnProgress) -> Iterator[str]:
-    """Yield the files whose seals prove them intact."""
+    """Yield the files whose seals prove that they are intact."""
     done = 0
     for found in read_files(map(Path, places), processes=processes):
         if isinstance(found, FoundFile):

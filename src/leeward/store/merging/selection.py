@@ -26,11 +26,11 @@ from leeward.store.rescue.recovery import BadResult, Recovery
 Recompute = Callable[[Key, Array, Array], tuple[float, float, float]]  # key, x, y -> AEP (GWh), wake loss, spacing (m)
 Judge = Callable[[Result], str | None]  # returns what is physically wrong with a result, or None
 Compare = Callable[[Path, Result], str | None]  # returns why a result in a file does not match its campaign, or None
-_EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
+_EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # does not affect results
 
 
 def both(compare: Compare | None, judge: Judge | None) -> Compare | None:
-    """Return both tests as one. The comparison comes first: the judge recomputes, which takes longer."""
+    """Combine both tests. The comparison comes first, because the judge recomputes and so takes longer."""
     if compare is None:
         return None if judge is None else lambda path, result: judge(result)
     if judge is None:
@@ -40,7 +40,7 @@ def both(compare: Compare | None, judge: Judge | None) -> Compare | None:
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A valid result in little memory.
+    """A compact record of a valid result.
 
     source: number of its file. name: its group, "" if that is the key. other: a digest of the attributes of a foreign
     result that its own digest does not cover.
@@ -70,9 +70,9 @@ _Read = tuple[Candidate, Result]
 class Selection:
     """The choice of the results to merge. Files, duplicates, conflicts and losses go into the report.
 
-    doubt: returns what is wrong with a result in a file, or None. recompute: for layouts without an AEP. salvaged: by
-    copy, the recovery that made it. campaigns: known number of different campaigns. chosen: one candidate for each key.
-    attributes: of the newest source with a campaign. studies: the campaigns without their execution.
+    doubt: returns what is wrong with a result in a file, or None. recompute: for layouts without an AEP. salvaged: the
+    recovery of each copy. campaigns: known number of different campaigns. chosen: one candidate for each key.
+    attributes: of the newest source with a campaign. studies: the campaign texts without execution settings.
     """
 
     report: MergeReport
@@ -92,12 +92,12 @@ class Selection:
     # --- the first pass ---
 
     def read(self, paths: Iterable[Path], total: int) -> None:
-        """Read sources. Bad files and results are noted, not raised. total: number of files, for the progress."""
+        """Read sources. Record bad files and results without an error. total: number of files, for the progress."""
         files = self.report.files
         for found in read_files(paths, sha256=True, contents=self.doubt is not None, processes=self.processes):
             if isinstance(found, FoundResult):
                 self._add_result(found)
-            elif not was_packed(found):  # else its pack is read too
+            elif not was_packed(found):  # otherwise its pack is read too
                 self._add_file(found)
                 self.on_progress("checking", len(files), total)
 
@@ -115,7 +115,7 @@ class Selection:
         self._add_campaign(found.attributes)
 
     def _add_campaign(self, attributes: Mapping[str, Value]) -> None:
-        """Keep the newest campaign text, and count the texts that differ in more than their execution."""
+        """Keep the newest campaign text, and count the texts that differ in more than execution settings."""
         count = attributes.get("campaigns")
         self.campaigns = max(self.campaigns, count if isinstance(count, int) else 1)
         text = attributes.get("campaign")
@@ -202,7 +202,7 @@ class Selection:
 
     def _made(self, candidate: Candidate, result: Result) -> float:
         """Return when a result was made, in seconds since 1970: by its attributes, else by its file."""
-        with contextlib.suppress(ValueError):  # not stated, or not a time
+        with contextlib.suppress(ValueError):  # the time is missing or invalid
             created = datetime.fromisoformat(str(result.attributes.get("created")))
             return (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp()
         try:
@@ -230,7 +230,8 @@ class Selection:
                 number = next(numbers, -1)
             elif self._is_chosen(found, number):
                 if found.result is None:
-                    raise BadSourceError(f"{found.path}: {found.name} changed during the merge ({found.reason})")
+                    changed = f"{found.path}: {found.name} changed during the merge ({found.reason})"
+                    raise BadSourceError(f"{changed}; run it again")
                 result = self._with_aep(found.result)
                 self._note_kind(files[number], result)
                 done += 1
@@ -252,7 +253,7 @@ class Selection:
         return True
 
     def _reject(self, number: int, key: Key, name: str) -> None:
-        """Drop an unsealed result that differs each time it is read, which damage can make libhdf5 do."""
+        """Drop an unsealed result that differs each time it is read. libhdf5 may do this with damaged files."""
         file = self.report.files[number]
         file.bad.append(BadResult(name, Verdict.UNREADABLE, "its content differs each time it is read"))
         file.valid -= 1

@@ -35,7 +35,7 @@ _MOST_NAMED = 10
 class OutputHoldsMoreError(LeewardError):
     """An existing output holds results that its replacement lacks.
 
-    bad_files: files of a run that were left out, which may be those of these results.
+    bad_files: files of a run that were left out. They may be the files of these results.
     """
 
     def __init__(self, output: Path, keys: list[str]) -> None:
@@ -84,9 +84,9 @@ def write_merged(
 ) -> Written:
     """Write `output` from these results, each key once, or raise and leave it unchanged.
 
-    attributes: of the file; the number of results is added here. known: the contents of `output`, if just read.
-    expendable: results of an existing output that need not be kept. before: called when all is verified, right before
-    the rename. After a StorageError the same call can be repeated.
+    attributes: of the file; the number of results is added here. known: the contents of `output`, if they were just
+    read. expendable: results of an existing output that need not be kept. before: called after the verification, right
+    before the rename. After a StorageError the same call can be repeated.
     """
     output = Path(os.path.realpath(output))
     _demand_replaceable(output)

@@ -85,7 +85,7 @@ def _read(pages: Pages, place: Place, file_name: str) -> tuple[AnyResult, bool]:
         except DOUBTS:
             if name == kind.MARK or "seal" in attributes:
                 raise
-            attributes[f"{name} (damaged)"] = None  # keep the layout without it: the AEP can be recomputed
+            attributes[f"{name} (damaged)"] = None  # keep the layout alone: the AEP can be recomputed
     if "seal" in attributes:
         datasets = {name: _floats(one) for name, one in stored.items()}
         return sealed_result(place.name, kind, sealed_values(attributes), datasets), True
@@ -97,7 +97,7 @@ def _read(pages: Pages, place: Place, file_name: str) -> tuple[AnyResult, bool]:
     if not isinstance(key, Key):
         refuse("its name is lost, and its attributes do not state a key")
     if _lost_a_page(stored[Result.MARK]):
-        raise BadGroupError(Verdict.IMPLAUSIBLE, "a part of its layout is zeros, like a lost page of the disk")
+        raise BadGroupError(Verdict.IMPLAUSIBLE, "a part of its layout is all zeros, probably a lost page of the disk")
     kept: dict[str, Value] = {}
     ignored = [name for name in inside if name not in ("layout", "aep")]
     for name, raw in attributes.items():
@@ -121,7 +121,10 @@ def _floats(stored: Stored) -> Array:
 
 
 def _lost_a_page(stored: Stored) -> bool:
-    """Return whether a run of zeros begins or ends at a page boundary, and elsewhere only at an end of the numbers."""
+    """Return whether a run of zeros looks like a lost page.
+
+    Each end of the run is at a page boundary or at an end of the numbers, and at least one is at a page boundary.
+    """
     if stored.place is None:
         return False
     flat = stored.numbers.ravel()

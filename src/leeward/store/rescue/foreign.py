@@ -38,7 +38,7 @@ _RESERVED = (*Result.FIXED, "seal", *Result.DATASETS)  # not allowed as names of
 
 
 def read_group(group: Any, key: Key, file_name: str) -> Result:
-    """Return the result in a group without a seal. Raise BadGroupError if it is not one."""
+    """Return the result in a group without a seal. Raise BadGroupError if the group is not a result."""
     datasets = list(links(group))
     if "layout" not in datasets:
         refuse("layout is missing")
@@ -117,7 +117,7 @@ def _layout(layout: Array) -> Array:
     if not np.isfinite(layout).all():
         raise BadGroupError(Verdict.IMPLAUSIBLE, "the layout has coordinates that are not finite")
     if np.unique(layout[0] + 1j * layout[1]).size != layout.shape[1]:
-        reason = "turbines of the layout have the same position"  # as in lost pages of zeros
+        reason = "two turbines of the layout have the same position"  # as in lost pages of zeros
         raise BadGroupError(Verdict.IMPLAUSIBLE, reason)
     return layout
 
@@ -194,7 +194,7 @@ def _attribute(attribute: Any) -> Value | None:
         return number(values)
     if sort == h5t.STRING and math.prod(shape) == 1:
         texts = np.empty(shape, dtype=dtype)
-        attribute.read(texts, mtype=h5t.py_create(dtype))  # the type of the file would give pointers
+        attribute.read(texts, mtype=h5t.py_create(dtype))  # with the type in the file, h5py would return pointers
         return text_of(texts.reshape(()).item())
     return None
 

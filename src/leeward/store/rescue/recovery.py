@@ -29,10 +29,10 @@ _BLOCK = 48  # bytes: the first block of a file in the newer format
 _FILLERS = (b"\0", b"\xff")
 _LONGEST_EXTENSION = 1 << 30
 _PIECE = 1 << 20
-_FEWEST = 3  # others that must agree before one counts as different
+_FEWEST = 3  # results that must agree before another one counts as an outlier
 _FAR = 10.0  # times the usual distance to the nearest turbine; optimised and published layouts stay below 4
-_MOST_TURBINES = 2000  # of a layout whose distances are compared
-_AEP_RATIO = 5.0  # between turbines of one type: more than any two sites differ by
+_MOST_TURBINES = 2000  # larger layouts are not searched for stray turbines
+_AEP_RATIO = 5.0  # largest plausible ratio of AEP per turbine within one type: sites differ by less
 
 
 class BadResult(NamedTuple):
@@ -48,9 +48,9 @@ class Recovery:
     """The results recovered from a file.
 
     file: the file as it is. Its attributes may come from a copy. results: the detail "recovered_by" names the method.
-    verified, plausible: number of results with and without a checksum. lost: groups that left a trace. tried: the
-    methods that found results, and how many, including those of earlier methods. notes: why a method ended early, so
-    that the file may hold more.
+    verified, plausible: number of results with and without a checksum. lost: groups of which only traces were found.
+    tried: the methods that found results, and how many, including those of earlier methods. notes: why a method ended
+    early, so that the file may hold more.
     """
 
     file: FoundFile = field(init=False)
@@ -63,7 +63,7 @@ class Recovery:
 
 
 class Recoverer:
-    """Recovers files one by one, with the same child processes for all.
+    """Recovers files one after another with the same child processes.
 
     workspace: a folder for temporary copies. limits: of the child processes.
     """
@@ -81,7 +81,7 @@ class Recoverer:
         self._carving.close()
 
     def recover(self, path: Path) -> Recovery:
-        """Recover all results of a file. Damage raises nothing, nor does a copy that cannot be written."""
+        """Recover all results of a file. Neither damage nor a copy that cannot be written raises an error."""
         harvest = _Harvest()
         harvest.take(AS_IT_IS, self._plain.read(path))
         file = harvest.recovery.file
@@ -116,7 +116,7 @@ class Recoverer:
 
 
 class _Harvest:
-    """Collects the results of all methods. A later one replaces an earlier one only if it alone has a seal."""
+    """Collects the results of all methods. A later result replaces an earlier one only if it alone has a seal."""
 
     def __init__(self) -> None:
         self.recovery = Recovery()
@@ -139,7 +139,7 @@ class _Harvest:
                 if method != CARVED:
                     self._lost.setdefault(found.name, bad)
                     continue
-                self._lost[found.name] = bad  # its reason is closer to the bytes
+                self._lost[found.name] = bad  # carving gives the more precise reason
                 if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
                     self._doubts.setdefault(found.key, found.reason)  # applies to the results of all methods
         if count or method == AS_IT_IS:
@@ -181,13 +181,13 @@ class _Harvest:
         return recovery
 
     def _unclear(self) -> dict[Key, str]:
-        """Return the carved results whose key has another layout. If these are many, return all carved results."""
+        """Return the carved results whose key has two layouts; if these are at least half, all carved results."""
         unclear = dict.fromkeys(
             self._ambiguous, "the file holds two different layouts of this key, and nothing shows which one is valid"
         )
         carved = [key for key, found in self._found.items() if found.attributes.get("recovered_by") == CARVED]
         if 2 * len(self._ambiguous) >= len(carved) > 0:
-            reason = "most keys of this file have two different layouts, so that its layout may be the invalid one"
+            reason = "most keys of this file have two different layouts, so this layout may be the invalid one"
             unclear = {**dict.fromkeys(carved, reason), **unclear}
         return unclear
 
@@ -276,7 +276,7 @@ def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
             target.write(start.unmarked)
 
 
-# --- results that differ from the others: flipped bits rarely fit in -------------------------------------------------
+# --- outliers: a flipped bit rarely gives a plausible value ----------------------------------------------------------
 
 
 def doubtful(all_found: Iterable[FoundResult]) -> dict[Key, str]:
