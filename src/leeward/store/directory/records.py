@@ -90,7 +90,7 @@ def read_record(path: Path) -> Record | None:
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BadRecordError(f"{path}: is not a valid record of attempts ({error})") from error
+        raise BadRecordError(f"{path}: cannot be read as a record of attempts ({error})") from error
 
 
 def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host: str) -> Record:
