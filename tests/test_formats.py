@@ -176,7 +176,7 @@ def test_neighbours_in_geojson(tmp_path):
 def test_geojson_needs_a_coordinate_system(tmp_path):
     with pytest.raises(InputError, match=r"has no coordinate system.*`crs: EPSG:25831`"):
         layout_geojson(own_result(), load(make_campaign(tmp_path)))
-    with pytest.raises(InputError, match="farm_idx is 77; expected one of danish-energy-island"):
+    with pytest.raises(InputError, match="farm_idx is 77; expected a number of the campaign danish-energy-island"):
         layout_geojson(own_result(farm=77), CAMPAIGN)
 
 
