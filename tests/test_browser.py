@@ -188,6 +188,8 @@ def test_nobody_is_let_in_without_the_token(browser, served):
     browser.enter(served)
     assert browser.run("return document.cookie") == "", "scripts can read the token"
     assert browser.path == "/"
+    late = browser.complaints()  # the refused favicon, which the browser may report after the page
+    assert all("403" in words for words in late), late
 
 
 def test_the_address_may_be_clicked_on_another_sites_page(window, served, tmp_path):

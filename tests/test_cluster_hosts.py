@@ -265,7 +265,7 @@ def test_an_encrypted_cluster_with_one_worker_of_another_version(tmp_path, monke
         given = [word for name, file in tls_files.items() for word in (f"--tls-{name}", file)]
         process = start("run", "campaign.yaml", *on(own), *given, cwd=tmp_path)
         output = tmp_path / "output.txt"
-        reason = f"w0 gets no tasks: it has leeward 0.0.1; expected {__version__}"
+        reason = f"w0 gets no tasks: it has leeward 0.0.1; install {__version__} there"
         try:
             until(lambda: reason in output.read_text(), "the older one is refused")
             (tmp_path / "refused").touch()
