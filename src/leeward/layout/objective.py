@@ -2,23 +2,28 @@
 
 import functools
 from collections import Counter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError, NotANumberError
 from leeward.layout.problem import LayoutProblem
+from leeward.layout.roses import Stakes
 from leeward.wind import Site, Turbine, WindFarm
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 6  # turbines: in smaller farms other work exceeds that of pairs
+FEW = 40  # turbines: the effort of smaller farms is that of so many
 SAMPLE = 100  # conditions of one step of stochastic descent
+CALL = 40_000  # pair evaluations that take as long as the fixed cost of a call
+DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one without
+MARGINAL = 2.0  # the same for `worth`
+GAIN = 3.0  # the same for each point of `gain`
 JUDGING_DIRECTIONS, JUDGING_SPEEDS = 360, 8
-PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 120, 4
+PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 180, 4
 GROSS_SPEEDS = np.linspace(0.0, 50.0, 1001)  # m/s
 SMART_START_DIRECTIONS = 360
 SMART_START_SPEEDS = (6.0, 8.0, 10.0, 12.0, 14.0)  # those of TopFarm
@@ -50,12 +55,24 @@ class Aep:
         return by_x, by_y
 
 
+class Rose(NamedTuple):
+    """A farm on a wind rose. cost: the work of one pair. lacking_gwh: gross yield that the full rose has in addition."""
+
+    farm: WindFarm
+    cost: float
+    lacking_gwh: float = 0.0
+
+    def aep(self, x: Array, y: Array) -> float:
+        """Return the AEP (GWh), with the gross yield of the full rose."""
+        return self.farm.aep(x, y) + self.lacking_gwh
+
+
 class Objective:
     """An objective on several wind roses: random samples and coarse ones to move by, the full one to report.
 
     Recipes propose layouts by their energy (SmartStart, `worth`, `gain`) and keep the best by the objective.
-    work: pair evaluations so far. One is the wake of a turbine on another in one wind direction at up to four wind
-    speeds. With derivatives it counts twice; pairs whose wakes do not touch count as well.
+    work: pair evaluations so far. One is the wake of a turbine on another in one wind condition. Pairs whose wakes do
+    not touch count as well. Derivatives, several speeds in one direction and calls count as much as they cost.
     """
 
     def __init__(self, problem: LayoutProblem, function: ObjectiveFunction | None = None) -> None:
@@ -70,65 +87,69 @@ class Objective:
 
     @functools.cached_property
     def samples(self) -> bool:
-        """True if descent uses random samples, because the full rose is too large for every step."""
-        return _cost(self.farm.site) > 2 * SAMPLE
+        """True if descent uses random samples, because the judging rose is too large for every step."""
+        return self._judging.cost > 2 * SAMPLE
 
     @property
     def effort_unit(self) -> int:
-        """The unit of efforts: pair evaluations of a gradient from a sample, of a farm that is not tiny."""
-        return 2 * max(self._all, FEW) ** 2 * SAMPLE
+        """The unit of efforts: the work of a gradient from a sample, of a farm that is not small."""
+        return CALL + int(DERIVATIVES * max(self._all, FEW) ** 2 * SAMPLE)
 
     @functools.cached_property
     def step_work(self) -> int:
-        """The pair evaluations of one gradient."""
-        return 2 * self._all**2 * (SAMPLE if self.samples else _cost(self.farm.site))
+        """The work of one `gradient`."""
+        return self._work(SAMPLE if self.samples else self._judging.cost, DERIVATIVES)
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
-        """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the full rose.
+        """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the judging rose.
 
         The AEP of a sample is an estimate with the gross yield as its control variate: the known error of the sample in
         the gross yield is subtracted. Only the error in the wake loss remains.
         """
-        self.work += self.step_work
         if not self.samples:
-            return self._uphill(x, y, *self.farm.aep_gradient(x, y))
-        drawn = self.farm.site.draw(SAMPLE, rng)
+            return self._gradient(self._judging, x, y)
+        self.work += self.step_work
+        drawn = self._stakes.draw(SAMPLE, rng) if self._stakes else self.farm.site.draw(SAMPLE, rng)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
-        return self._uphill(x, y, aep - (self._gross_aep(drawn) - self._full_gross_aep), by_x, by_y)
+        return self._uphill(x, y, aep + self._lacking(drawn), by_x, by_y)
 
-    def judged_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
-        """Return the AEP (GWh) on the rose of `judge`, and the derivatives of the objective there."""
-        self.work += 2 * self._all**2 * _cost(self._judging.site)
-        return self._uphill(x, y, *self._judging.aep_gradient(x, y))
+    def accurate_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
+        """Return the same, more accurately: from the judging rose or, if that is small, from the full rose."""
+        return self._gradient(self._judging if self.samples else self._full, x, y)
+
+    def _gradient(self, rose: Rose, x: Array, y: Array) -> tuple[float, Array, Array]:
+        self.work += self._work(rose.cost, DERIVATIVES)
+        aep, by_x, by_y = rose.farm.aep_gradient(x, y)
+        return self._uphill(x, y, aep + rose.lacking_gwh, by_x, by_y)
 
     def judge(self, x: Array, y: Array) -> tuple[float, float]:
         """Return the objective to compare layouts by, and the AEP (GWh) that it was computed with."""
-        self.work += self._all**2 * _cost(self._judging.site)
+        self.work += self._work(self._judging.cost)
         return self._valued(x, y, self._judging.aep(x, y))
 
     def estimate(self, x: Array, y: Array) -> float:
         """Return the objective to compare very different layouts by, cheaply."""
-        self.work += self._all**2 * _cost(self._proposing.site)
+        self.work += self._work(self._proposing.cost)
         return self._valued(x, y, self._proposing.aep(x, y))[0]
 
     def worth(self, x: Array, y: Array) -> Array:
-        """Return roughly what the farm would lose without each turbine, GWh."""
-        self.work += 2 * self._all**2 * _cost(self._proposing.site)
-        return self._proposing.marginal_aep_gwh(x, y)
+        """Return roughly what the farm would lose without each turbine, GWh, less a constant for each type."""
+        self.work += self._work(self._proposing.cost, MARGINAL)
+        return self._proposing.farm.marginal_aep_gwh(x, y)
 
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
-        """Return roughly what the farm would gain from the turbine `moved` at each point, GWh."""
-        self.work += (len(x) + 2 * len(at_x)) * self._all * _cost(self._proposing.site)
-        farm, turbine = self._proposing, self._turbines[moved]
+        """Return roughly what the farm would gain from the turbine `moved` at each point, as `worth` counts it, GWh."""
+        self.work += self._work(self._proposing.cost, 1.0 + GAIN * len(at_x) / self._all)
+        farm, turbine = self._proposing.farm, self._turbines[moved]
         if not self._one_type:
             farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
         return farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
 
     def full(self, x: Array, y: Array, judged: tuple[float, float]) -> tuple[float, float]:
         """Return objective and AEP (GWh) on the full rose. judged: the result of `judge`, which may be the same."""
-        if self._judging is self.farm:
+        if self._judging is self._full:
             return judged
-        self.work += self._all**2 * _cost(self.farm.site)
+        self.work += self._work(self._full.cost)
         return self._valued(x, y, self.farm.aep(x, y))
 
     def smart_start_farm(self) -> WindFarm:
@@ -137,7 +158,11 @@ class Objective:
 
     def count_map(self, farm: WindFarm, places: int) -> None:
         """Add the work of updating a map after one more turbine: its wake at this many places."""
-        self.work += _cost(farm.site) * places
+        self.work += CALL + int(_cost(farm.site) * places)
+
+    def _work(self, cost: float, share: float = 1.0) -> int:
+        """Return the work of evaluating a layout. cost: of one pair. share: relative to the AEP alone."""
+        return CALL + int(share * self._all**2 * cost)
 
     def _valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
         value = float(self._function.value(x, y, aep))
@@ -158,6 +183,10 @@ class Objective:
         power = np.interp(conditions.speed, GROSS_SPEEDS, self._gross_power)
         return float(np.vdot(power, conditions.weight)) * GWH_PER_MW
 
+    def _lacking(self, conditions: Conditions) -> float:
+        """Return the gross yield of the full rose that these conditions lack, GWh."""
+        return self._full_gross_aep - self._gross_aep(conditions)
+
     @functools.cached_property
     def _full_gross_aep(self) -> float:
         return self._gross_aep(self.farm.site.conditions)
@@ -169,18 +198,28 @@ class Objective:
         return np.asarray(sum(count * turbine.power_mw(GROSS_SPEEDS) for turbine, count in counts.items()))
 
     @functools.cached_property
-    def _judging(self) -> WindFarm:
-        return self._coarse(JUDGING_DIRECTIONS, JUDGING_SPEEDS)
+    def _stakes(self) -> Stakes:
+        return Stakes(self.farm.site.conditions, lambda speed: np.interp(speed, GROSS_SPEEDS, self._gross_power))
 
     @functools.cached_property
-    def _proposing(self) -> WindFarm:
-        return self._coarse(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
+    def _full(self) -> Rose:
+        return Rose(self.farm, _cost(self.farm.site))
 
-    def _coarse(self, directions: int, speeds: int) -> WindFarm:
-        """Return the farm on a coarser rose, or unchanged if its rose is no larger."""
-        if _cost(self.farm.site) <= directions * speeds // LANES:
-            return self.farm
-        return self._on(self.farm.site.coarser(directions, _telling_speeds(self._turbines, speeds)))
+    @functools.cached_property
+    def _judging(self) -> Rose:
+        return self._reduced(JUDGING_DIRECTIONS, JUDGING_SPEEDS)
+
+    @functools.cached_property
+    def _proposing(self) -> Rose:
+        return self._reduced(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
+
+    def _reduced(self, directions: int, speeds: int) -> Rose:
+        """Return a smaller rose, or the full one if that is no larger."""
+        if not self._stakes:
+            return self._full
+        site = self._stakes.reduced(directions, speeds)
+        cost = _cost(site)
+        return Rose(self._on(site), cost, self._lacking(site.conditions)) if cost < self._full.cost else self._full
 
     def _on(self, site: Site, turbines: Turbine | list[Turbine] | None = None) -> WindFarm:
         """Return the farm with another rose, and possibly other turbines."""
@@ -190,16 +229,7 @@ class Objective:
         )
 
 
-def _cost(site: Site) -> int:
-    """Return the evaluations of one pair on the whole rose of a site."""
+def _cost(site: Site) -> float:
+    """Return the work of one pair on the whole rose of a site: speeds in one direction share much of it."""
     directions, speeds = map(int, site.conditions.speed.shape)
-    return directions * -(-speeds // LANES)
-
-
-def _telling_speeds(turbines: list[Turbine], count: int) -> Array:
-    """Return a few wind speeds (m/s) at which wakes cost energy: from cut-in to well above rated."""
-    speeds = np.arange(0.5, 40.0, 0.25)
-    powers = [turbine.power_mw(speeds) for turbine in turbines]
-    lowest = min(float(speeds[np.argmax(power > 0.01 * power.max())]) for power in powers)
-    highest = 1.3 * max(float(speeds[np.argmax(power >= 0.999 * power.max())]) for power in powers)
-    return lowest + (np.arange(count) + 0.5) * (highest - lowest) / count
+    return float(directions) if speeds == 1 else directions * (1.5 + 0.75 * -(-speeds // LANES))

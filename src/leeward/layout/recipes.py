@@ -43,13 +43,17 @@ EFFORTS = {"fast": Effort(400, 250), "normal": Effort(1600, 900), "thorough": Ef
 # lengths are shares of the mean spacing, see `LayoutProblem.mean_spacing_m`
 FIRST_STEP = 0.06
 HOP_STEP = 0.02
-SMALL_ROSE_STEPS = 300  # of a descent that uses the whole wind rose at every step
+SMALL_ROSE_STEPS = 200  # of a descent that uses a whole wind rose at every step
+RACE = 0.5  # share of the work
+MOST_STARTS = 32
+FEWEST_STARTS = 4
+KEPT = 4  # one of this many starts remains in the next round
 HOP_STEPS = 100
 LATTICES = 50  # drawn for a new start, which uses the best one
 POLISH_STEP = 0.01
 POLISH_STEPS = 30
 HOP_POLISH_STEPS = 20
-PATIENCE = 4  # hops without success, then a new start
+PATIENCE = 4  # hops without success, then new starts
 PROMISING = 2 / 3  # quantile: hop only from descents that ended at least as well
 RELOCATE_EVERY = 75  # steps, in the middle of a descent
 RELOCATED = 0.06  # share of the turbines
@@ -156,7 +160,7 @@ class Search:
         """Improve a layout by gradient steps; the result is the current layout."""
         state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
-        beyond = self._beyond_judged if settings.judged else 0.0
+        
         while not descent.done(settings, state):
             in_the_middle = 0.1 * settings.steps <= state.step <= 0.75 * settings.steps
             if relocate_every and in_the_middle and state.step % relocate_every == 0:
@@ -166,12 +170,7 @@ class Search:
             if not np.isfinite(state.aep_gwh + state.x.sum() + state.y.sum()):
                 raise NotANumberError(f"the descent gave a value that is not finite at step {state.step}")
             self.x, self.y = state.x, state.y
-            yield self.progress(state.aep_gwh + beyond, state.violation_m)
-
-    @property
-    def _beyond_judged(self) -> float:
-        """Return the AEP of the best layout on the full rose minus its judged AEP, GWh."""
-        return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged_aep_gwh
+            yield self.progress(state.aep_gwh, state.violation_m)
 
 
 def placed_smartly(search: Search, given: Given) -> Iterator[Progress]:
@@ -223,37 +222,67 @@ def placed_as_given(search: Search, given: Given) -> Iterator[Progress]:
 
 def refined(search: Search) -> Iterator[Progress]:
     """Improve the current layout until the driver stops it: the generator never ends."""
-    stochastic = search.objective.samples
-    steps = search.effort.first_descent if stochastic else SMALL_ROSE_STEPS
-    settings = Descent(steps, FIRST_STEP * search.problem.mean_spacing_m)
     search.start = search.best
     if search.limit is None:
         search.limit = search.objective.work + search.effort.steps * search.objective.effort_unit
-    search.begin("descent")
-    yield from search.descend(search.x, search.y, settings, RELOCATE_EVERY)
-    layout = search.offer(search.x, search.y)
-    if stochastic:
-        search.begin("polish")
-        layout = yield from polished(search, layout, POLISH_STEPS)
-    search.begin(SEARCH)
+    given = [(search.x, search.y)]
     outcomes: list[float] = []
+    search.begin("descent")
     while True:
+        layout = yield from raced(search, given)
+        if given:
+            search.begin("polish")
+        layout = yield from polished(search, layout, POLISH_STEPS)
+        if given:
+            search.begin(SEARCH)
+            given = []
         if layout is not None:
             outcomes.append(layout.judged)
             if layout.judged >= np.quantile(outcomes, PROMISING):
                 yield from hops(search, layout)
-        search.x, search.y = best_lattice(search)
-        yield from search.descend(search.x, search.y, settings, RELOCATE_EVERY)
-        layout = search.offer(search.x, search.y)
-        if stochastic:
-            layout = yield from polished(search, layout, POLISH_STEPS)
+
+
+def raced(search: Search, given: list[tuple[Array, Array]]) -> Generator[Progress, None, Layout | None]:
+    """Descend from several starts, continue with the best of them, and return the best layout.
+
+    given: layouts to start from. Lattices are added as far as the work allows: many for a small farm or a small rose,
+    none for a large farm, where one long descent is better.
+    """
+    objective = search.objective
+    longest = search.effort.first_descent if objective.samples else SMALL_ROSE_STEPS
+    work = RACE * search.effort.steps * objective.effort_unit
+    count = int(work / (longest * objective.step_work) * STARTS_PER_DESCENT)
+    count = min(count, MOST_STARTS) if count >= FEWEST_STARTS else 1
+    settings = Descent(longest if count == 1 else longest // 4, FIRST_STEP * search.problem.mean_spacing_m)
+    found = []
+    for i in range(count):
+        x, y = given[i] if i < len(given) else best_lattice(search)
+        yield from search.descend(x, y, settings, RELOCATE_EVERY if count == 1 else RACE_RELOCATE)
+        found.append(search.offer(search.x, search.y))
+    layouts = [layout for layout in found if layout is not None]
+    while len(layouts) > 1:
+        layouts = sorted(layouts, key=lambda layout: -layout.judged)[: max(1, len(layouts) // KEPT)]
+        settings = replace(settings, steps=longest // 2, first_step_m=settings.first_step_m / 2)
+        for i, layout in enumerate(layouts):
+            yield from search.descend(layout.x, layout.y, settings, RELOCATE_EVERY if count == 1 else RACE_RELOCATE)
+            layouts[i] = better(layout, search.offer(search.x, search.y))
+    return max(layouts, key=lambda layout: layout.judged, default=None)
+
+
+STARTS_PER_DESCENT = 1.0
+RACE_RELOCATE = 25
+
+
+def better(layout: Layout, other: Layout | None) -> Layout:
+    """Return the other layout if it is feasible and better."""
+    return layout if other is None or other.judged <= layout.judged else other
 
 
 def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Progress, None, Layout | None]:
     """Descend on the judging rose, which is more accurate than random samples. Return the better layout."""
     if layout is None:
         return None
-    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, judged=True)
+    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, accurate=True)
     yield from search.descend(layout.x, layout.y, settings)
     better = search.offer(search.x, search.y)
     if better is None or better.judged <= layout.judged:
@@ -272,7 +301,7 @@ def hops(search: Search, layout: Layout) -> Iterator[Progress]:
         yield from search.descend(x, y, settings)
         there = search.offer(search.x, search.y)
         within_reach = there is not None and there.judged + 1.5 * search.polish_gain > layout.judged
-        if search.objective.samples and within_reach:
+        if within_reach:
             there = yield from polished(search, there, HOP_POLISH_STEPS)
         if there is not None and there.judged > layout.judged:
             layout, failures = there, 0

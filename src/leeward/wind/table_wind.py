@@ -64,6 +64,13 @@ class TableWind(Distribution):
             directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
         )
 
+    @classmethod
+    def of(cls, conditions: Conditions) -> "TableWind":
+        """Return the wind of these conditions."""
+        wind = cls.__new__(cls)
+        wind.conditions = conditions
+        return wind
+
     def settings(self) -> dict[str, Any]:
         """Return the settings. A time series has one speed for each direction."""
         return {"kind": "exact", **_settings(self.conditions)}
