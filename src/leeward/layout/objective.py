@@ -16,7 +16,8 @@ from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 40  # turbines: the effort of smaller farms is that of so many
+FEW = 40  # turbines: smaller farms get the effort of so many, but at most that of a farm four times as large
+TINY = 16  # turbines: below this number, a direction costs as much as with so many
 SAMPLE = 100  # conditions of one step of stochastic descent
 CALL = 40_000  # pair evaluations that take as long as the fixed cost of a call
 DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one without
@@ -93,12 +94,18 @@ class Objective:
     @property
     def effort_unit(self) -> int:
         """The unit of efforts: the work of a gradient from a sample, of a farm that is not small."""
-        return CALL + int(DERIVATIVES * max(self._all, FEW) ** 2 * SAMPLE)
+        turbines = max(self._all, min(FEW, 4 * self._all))
+        return CALL + int(DERIVATIVES * turbines**2 * SAMPLE)
 
     @functools.cached_property
     def step_work(self) -> int:
         """The work of one `gradient`."""
         return self._work(SAMPLE if self.samples else self._judging.cost, DERIVATIVES)
+
+    @property
+    def lattice_work(self) -> int:
+        """The work of drawing a lattice and estimating its objective."""
+        return CALL + self._work(self._proposing.cost)
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the judging rose.
@@ -162,7 +169,7 @@ class Objective:
 
     def _work(self, cost: float, share: float = 1.0) -> int:
         """Return the work of evaluating a layout. cost: of one pair. share: relative to the AEP alone."""
-        return CALL + int(share * self._all**2 * cost)
+        return CALL + int(share * max(self._all, TINY) ** 2 * cost)
 
     def _valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
         value = float(self._function.value(x, y, aep))

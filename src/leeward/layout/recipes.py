@@ -32,26 +32,26 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """The work of a refinement, in steps of stochastic descent. first_descent: the most steps of one descent."""
+    """The work of a refinement, in steps of stochastic descent. longest_descent: the most steps of one descent."""
 
     steps: int
-    first_descent: int
+    longest_descent: int
+    polish: int
 
 
-EFFORTS = {"fast": Effort(400, 250), "normal": Effort(1600, 900), "thorough": Effort(16000, 2200)}
+EFFORTS = {"fast": Effort(500, 300, 10), "normal": Effort(2000, 900, 30), "thorough": Effort(18000, 2200, 30)}
 
 # lengths are shares of the mean spacing, see `LayoutProblem.mean_spacing_m`
 FIRST_STEP = 0.06
 HOP_STEP = 0.02
 SMALL_ROSE_STEPS = 200  # of a descent that uses a whole wind rose at every step
-RACE = 0.5  # share of the work
+RACE = 0.8  # share of the work
 MOST_STARTS = 32
 FEWEST_STARTS = 4
 KEPT = 4  # one of this many starts remains in the next round
 HOP_STEPS = 100
 LATTICES = 50  # drawn for a new start, which uses the best one
 POLISH_STEP = 0.01
-POLISH_STEPS = 30
 HOP_POLISH_STEPS = 20
 PATIENCE = 4  # hops without success, then new starts
 PROMISING = 2 / 3  # quantile: hop only from descents that ended at least as well
@@ -232,7 +232,7 @@ def refined(search: Search) -> Iterator[Progress]:
         layout = yield from raced(search, given)
         if given:
             search.begin("polish")
-        layout = yield from polished(search, layout, POLISH_STEPS)
+        layout = yield from polished(search, layout, search.effort.polish)
         if given:
             search.begin(SEARCH)
             given = []
@@ -248,29 +248,32 @@ def raced(search: Search, given: list[tuple[Array, Array]]) -> Generator[Progres
     given: layouts to start from. Lattices are added as far as the work allows: many for a small farm or a small rose,
     none for a large farm, where one long descent is better.
     """
-    objective = search.objective
-    longest = search.effort.first_descent if objective.samples else SMALL_ROSE_STEPS
-    work = RACE * search.effort.steps * objective.effort_unit
-    count = int(work / (longest * objective.step_work) * STARTS_PER_DESCENT)
-    count = min(count, MOST_STARTS) if count >= FEWEST_STARTS else 1
-    settings = Descent(longest if count == 1 else longest // 4, FIRST_STEP * search.problem.mean_spacing_m)
+    longest = search.effort.longest_descent if search.objective.samples else SMALL_ROSE_STEPS
+    count = affordable_starts(search, longest)
+    settings = Descent(longest, FIRST_STEP * search.problem.mean_spacing_m)
+    if count == 1:
+        yield from search.descend(*(given or [best_lattice(search)])[0], settings, RELOCATE_EVERY)
+        return search.offer(search.x, search.y)
+    settings = replace(settings, steps=longest // 4)
     found = []
     for i in range(count):
-        x, y = given[i] if i < len(given) else best_lattice(search)
-        yield from search.descend(x, y, settings, RELOCATE_EVERY if count == 1 else RACE_RELOCATE)
+        yield from search.descend(*(given[i] if i < len(given) else best_lattice(search)), settings, RELOCATE_EVERY)
         found.append(search.offer(search.x, search.y))
     layouts = [layout for layout in found if layout is not None]
     while len(layouts) > 1:
         layouts = sorted(layouts, key=lambda layout: -layout.judged)[: max(1, len(layouts) // KEPT)]
         settings = replace(settings, steps=longest // 2, first_step_m=settings.first_step_m / 2)
         for i, layout in enumerate(layouts):
-            yield from search.descend(layout.x, layout.y, settings, RELOCATE_EVERY if count == 1 else RACE_RELOCATE)
+            yield from search.descend(layout.x, layout.y, settings, RELOCATE_EVERY)
             layouts[i] = better(layout, search.offer(search.x, search.y))
     return max(layouts, key=lambda layout: layout.judged, default=None)
 
 
-STARTS_PER_DESCENT = 1.0
-RACE_RELOCATE = 25
+def affordable_starts(search: Search, longest: int) -> int:
+    objective = search.objective
+    each = 0.4 * longest * objective.step_work + LATTICES * objective.lattice_work
+    count = int(RACE * search.effort.steps * objective.effort_unit / each)
+    return min(count, MOST_STARTS) if count >= FEWEST_STARTS else 1
 
 
 def better(layout: Layout, other: Layout | None) -> Layout:
