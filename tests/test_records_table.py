@@ -226,6 +226,25 @@ def test_score(stored, tmp_path):
     assert f"{SMALL.published_mwh:.3f} MWh, this layout {record.aep_mwh / SMALL.published_mwh - 1:+.4%}" in done.stdout
 
 
+def test_an_accepted_layout_is_stored(stored, folder, tmp_path, monkeypatch, capsys):
+    for name in ("TABLE", "PAGE"):
+        path = getattr(record_files, name)
+        monkeypatch.setattr(record_files, name, tmp_path / path.name)
+        (tmp_path / path.name).write_text(path.read_text())
+    monkeypatch.setattr(record_files, "PICTURES", tmp_path)
+    before, record = record_files.read_table(), stored[SMALL.name]
+    path = write_layout(tmp_path / "layout.csv", record.x, record.y)
+    options = records.parser().parse_args(["score", SMALL.name, str(path), "--accept", "A. Person, by hand"])
+    for says in ("stored as the new record", "not stored: it does not beat the record"):
+        records.score(options)
+        assert says in capsys.readouterr().out
+    entry = record_files.read_table()["cases"][SMALL.name]
+    assert entry["record"] == {"aep_mwh": record.aep_mwh, "made_by": "A. Person, by hand"}
+    assert entry["efforts"] == before["cases"][SMALL.name]["efforts"]
+    assert "A. Person, by hand" in record_files.PAGE.read_text()
+    assert (tmp_path / f"record-{SMALL.name}.png").stat().st_size < 100_000
+
+
 def test_score_rejects_a_violation(stored, tmp_path):
     x, y = stored[SMALL.name].x.copy(), stored[SMALL.name].y.copy()
     x[3], y[3] = 1300.5, 0.0
