@@ -105,9 +105,9 @@ bench-wake: $(VENV)/.installed-test
 bench-layout: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/layout.py
 
-# IEA37 case study 1 with ten minutes for each of its three farms
+# the table of records, docs/records.md: an hour or more; interrupt it, and run it again to resume
 bench-records: $(VENV)/.installed-test
-	$(BIN)/python benchmarks/layout.py --records
+	$(BIN)/python benchmarks/records.py --write
 
 # the store and the coordinator beside a bare h5py loop; 100 000 results need 2 GB for temporary files
 bench-store: $(VENV)/.installed-test

@@ -8,8 +8,7 @@ growth       66, 132 and 264 turbines, at the density of farm 0 (3 min)
 shapes       a concave area and one of three regions, both invented for this benchmark (1 min)
 
 Together about half an hour. Every measurement runs in a process of its own, and its kernels are compiled and loaded
-before the clock starts. --records is another run: the three IEA37 cases with 600 s each, against the best that was ever
-published, one after the other (30 min).
+before the clock starts. benchmarks/records.py compares the efforts with the best published layouts.
 """
 
 import argparse
@@ -39,7 +38,7 @@ from wake import ONE_CORE, cpu_name
 
 START_GWH, GOAL_GWH, AIM_GWH, GOAL_SECONDS = 5246.57, 5296.8, 5305.0, 10.0
 IEA37_GOALS_MWH = {16: 418_924, 36: 863_676, 64: 1_513_311}
-IEA37_SECONDS, RECORD_SECONDS = 60.0, 600.0
+IEA37_SECONDS = 60.0
 
 
 def measure(name, **arguments):
@@ -184,7 +183,7 @@ def feasible_note(results):
 
 
 def iea37_rows(options):
-    seconds = options.seconds or IEA37_SECONDS
+    seconds = options.seconds
     title(f"IEA37 case study 1: AEP in MWh after {seconds:g} s, {options.seeds} seed(s), {options.jobs} at a time")
     for count, goal in IEA37_GOALS_MWH.items():
         results = iea37_results(count, seconds, options)
@@ -204,27 +203,6 @@ def iea37_rows(options):
                 goal=f"{goal}",
                 note=said,
             )
-
-
-def record_rows(options):
-    seconds = options.seconds or RECORD_SECONDS
-    published = iea37_figures()["published_best_mwh"]
-    title(
-        f"IEA37 case study 1: best AEP in MWh after {seconds:g} s, {options.seeds} seed(s), against the best published"
-    )
-    for count in IEA37_GOALS_MWH:
-        record = max(layouts[count] for layouts in published.values())
-        results = iea37_results(count, seconds, options)
-        best = max(results, key=lambda r: r["mwh"])
-        said = "beats it" if best["mwh"] > record else "does not reach it"
-        line(
-            f"  {count} turbines",
-            f"published {record:.0f}",
-            f"{best['mwh']:.0f}",
-            f"{best['mwh'] / record - 1:+.3%}",
-            clock(best["seconds"]),
-            note=f"{said}, {feasible_note(results)}",
-        )
 
 
 def growth_rows(options):
@@ -264,7 +242,7 @@ ROWS = {
 
 def report(options):
     packages = ["leeward", "numba", "numpy"]
-    if options.peer and not options.records and {"smart_start", "step"} & set(options.rows):
+    if options.peer and {"smart_start", "step"} & set(options.rows):
         packages[1:1] = ["topfarm", "py_wake"]
     try:
         print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages))
@@ -274,11 +252,8 @@ def report(options):
         ) from missing
     print(f"Python {platform.python_version()}, {cpu_name()}, one core for each measurement\n")
     line("", "beside", "leeward", "change", "seconds", "goal", "aim")
-    if options.records:
-        record_rows(options)
-    else:
-        for name in options.rows:
-            ROWS[name](options)
+    for name in options.rows:
+        ROWS[name](options)
 
 
 def names_of_rows(text):
@@ -294,10 +269,9 @@ def main():
     parser.add_argument("--rows", type=names_of_rows, default=list(ROWS), help="some of " + ",".join(ROWS))
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave TopFarm out")
     parser.add_argument("--thorough", action="store_true", help="farm0 with effort thorough, too (seed 0)")
-    parser.add_argument("--seeds", type=int, help="of farm0 and iea37: 10, with --records 1")
-    parser.add_argument("--seconds", type=float, help="for each layout of iea37: 60, with --records 600")
+    parser.add_argument("--seeds", type=int, default=10, help="of farm0 and iea37: 10")
+    parser.add_argument("--seconds", type=float, default=IEA37_SECONDS, help="for each layout of iea37: 60")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="layouts of iea37 at a time")
-    parser.add_argument("--records", action="store_true", help="only IEA37, against the best published")
     parser.add_argument(
         "--sizes", type=int, nargs="+", default=[66, 132, 264], metavar="TURBINES", help="of growth: 66 132 264"
     )
@@ -305,7 +279,6 @@ def main():
     parser.add_argument("--peer-steps", type=int, default=5, help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=2, metavar=("NAME", "ARGUMENTS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.seeds = options.seeds or (1 if options.records else 10)
     if options.measure:
         name, arguments = options.measure
         print(json.dumps(MEASUREMENTS[name](**json.loads(arguments))))
