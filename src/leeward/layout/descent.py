@@ -23,7 +23,8 @@ class Descent:
     """Settings of a descent. first_step_m: length of the first steps, which shrinks linearly to `last_share` of it.
 
     penalty: weight of the constraints; with 1, a violation as long as a step weighs twice as much as the mean gradient.
-    first_moment, second_moment: decay of Adam's moments per step. accurate: use the accurate gradient, not the cheap one.
+    first_moment, second_moment: decay of Adam's moments per step. judged: use the rose of `Objective.judge`,
+    which is more accurate and costs more.
     """
 
     steps: int
@@ -32,7 +33,7 @@ class Descent:
     penalty: float = 0.3
     first_moment: float = 0.5
     second_moment: float = 0.9
-    accurate: bool = False
+    judged: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def step(
         )
     gone = state.step / settings.steps
     length = settings.first_step_m * max(1.0 - gone, settings.last_share)
-    if settings.accurate:
-        aep, uphill_x, uphill_y = objective.accurate_gradient(state.x, state.y)
+    if settings.judged:
+        aep, uphill_x, uphill_y = objective.judged_gradient(state.x, state.y)
     else:
         aep, uphill_x, uphill_y = objective.gradient(state.x, state.y, rng)
     first = state.first_gradient

@@ -23,7 +23,7 @@ CALL = 40_000  # pair evaluations that take as long as the fixed cost of a call
 DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one without
 MARGINAL = 2.0  # the same for `worth`
 GAIN = 3.0  # the same for each point of `gain`
-JUDGING_DIRECTIONS, JUDGING_SPEEDS = 360, 8
+REDUCED_DIRECTIONS, REDUCED_SPEEDS = 360, 8
 PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 180, 4
 GROSS_SPEEDS = np.linspace(0.0, 50.0, 1001)  # m/s
 SMART_START_DIRECTIONS = 360
@@ -88,8 +88,8 @@ class Objective:
 
     @functools.cached_property
     def samples(self) -> bool:
-        """True if descent uses random samples, because the judging rose is too large for every step."""
-        return self._judging.cost > 2 * SAMPLE
+        """True if descent uses random samples, because even the reduced rose is too large for every step."""
+        return self._reduced.cost > 2 * SAMPLE
 
     @property
     def effort_unit(self) -> int:
@@ -100,7 +100,7 @@ class Objective:
     @functools.cached_property
     def step_work(self) -> int:
         """The work of one `gradient`."""
-        return self._work(SAMPLE if self.samples else self._judging.cost, DERIVATIVES)
+        return self._work(SAMPLE if self.samples else self._reduced.cost, DERIVATIVES)
 
     @property
     def lattice_work(self) -> int:
@@ -108,21 +108,21 @@ class Objective:
         return CALL + self._work(self._proposing.cost)
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
-        """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the judging rose.
+        """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the reduced rose.
 
         The AEP of a sample is an estimate with the gross yield as its control variate: the known error of the sample in
         the gross yield is subtracted. Only the error in the wake loss remains.
         """
         if not self.samples:
-            return self._gradient(self._judging, x, y)
+            return self._gradient(self._reduced, x, y)
         self.work += self.step_work
         drawn = self._stakes.draw(SAMPLE, rng) if self._stakes else self.farm.site.draw(SAMPLE, rng)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
         return self._uphill(x, y, aep + self._lacking(drawn), by_x, by_y)
 
-    def accurate_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
-        """Return the same, more accurately: from the judging rose or, if that is small, from the full rose."""
-        return self._gradient(self._judging if self.samples else self._full, x, y)
+    def judged_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
+        """Return the AEP (GWh) on the rose of `judge`, and the derivatives of the objective there."""
+        return self._gradient(self._judging, x, y)
 
     def _gradient(self, rose: Rose, x: Array, y: Array) -> tuple[float, Array, Array]:
         self.work += self._work(rose.cost, DERIVATIVES)
@@ -213,14 +213,18 @@ class Objective:
         return Rose(self.farm, _cost(self.farm.site))
 
     @functools.cached_property
+    def _reduced(self) -> Rose:
+        return self._smaller(REDUCED_DIRECTIONS, REDUCED_SPEEDS)
+
+    @functools.cached_property
     def _judging(self) -> Rose:
-        return self._reduced(JUDGING_DIRECTIONS, JUDGING_SPEEDS)
+        return self._reduced if self.samples else self._full
 
     @functools.cached_property
     def _proposing(self) -> Rose:
-        return self._reduced(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
+        return self._smaller(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
 
-    def _reduced(self, directions: int, speeds: int) -> Rose:
+    def _smaller(self, directions: int, speeds: int) -> Rose:
         """Return a smaller rose, or the full one if that is no larger."""
         if not self._stakes:
             return self._full

@@ -115,6 +115,7 @@ class Search:
     best_value: float = float("nan")
     best_aep_gwh: float = float("nan")
     start: Layout | None = None
+    judging_error: float = 0.0
     polish_gain: float = 0.0
     limit: int | None = None
     steps: int = 0
@@ -148,12 +149,18 @@ class Search:
         return self.keep(x, y) if self.problem.violation(x, y).is_feasible else None
 
     def keep(self, x: Array, y: Array) -> Layout:
-        """Judge a feasible layout, and keep it if it is the best so far."""
+        """Judge a feasible layout, and keep it if it is the best so far on the full rose.
+
+        The full rose is not asked if the judging rose tells that the layout is worse, by more than its last error.
+        """
         layout = Layout(x, y, *self.objective.judge(x, y))
-        if self.best is None or layout.judged > self.best.judged:
-            value, aep = self.objective.full(x, y, (layout.judged, layout.judged_aep_gwh))
-            if self.best is None or value > self.best_value:
-                self.best, self.best_value, self.best_aep_gwh = layout, value, aep
+        if self.best is not None and layout.judged < self.best.judged - self.judging_error:
+            return layout
+        value, aep = self.objective.full(x, y, (layout.judged, layout.judged_aep_gwh))
+        if self.best is not None:
+            self.judging_error = abs(value - layout.judged - (self.best_value - self.best.judged))
+        if self.best is None or value > self.best_value:
+            self.best, self.best_value, self.best_aep_gwh = layout, value, aep
         return layout
 
     def descend(self, x: Array, y: Array, settings: Descent, relocate_every: int = 0) -> Iterator[Progress]:
@@ -285,7 +292,7 @@ def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Pro
     """Descend on the judging rose, which is more accurate than random samples. Return the better layout."""
     if layout is None:
         return None
-    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, accurate=True)
+    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, judged=True)
     yield from search.descend(layout.x, layout.y, settings)
     better = search.offer(search.x, search.y)
     if better is None or better.judged <= layout.judged:
