@@ -735,7 +735,7 @@ def test_tasks_compile_nothing_after_the_warm_up(tmp_path, recipe):
     names = {path.name.rsplit("-", 1)[0].removeprefix("nygaard_2022-") for path in kernels(tmp_path / "cache")}
     needed = {"reaches", "energy", "layout-violations", "layout-repair", "area-signed_distances"}
     if recipe.endswith("+refine"):
-        needed |= {"gradient", "marginal", "gains", "layout-descend", "layout-lattice_points"}
+        needed |= {"gradient", "marginal", "gains", "layout-descend", "layout-widest_lattice"}
     assert names == needed | ({"points"} if recipe.startswith("smart_start") else set())
 
 

@@ -250,6 +250,11 @@ class Area:
         return {**shapely.geometry.mapping(self._shape), "crs": crs}
 
     @functools.cached_property
+    def boxes(self) -> Array:
+        """The bounds of each part, metres from the origin; shape (parts, 4)."""
+        return np.array([part.bounds for part in self.parts]) - np.array([*self.origin, *self.origin])
+
+    @functools.cached_property
     def _shape(self) -> BaseGeometry:
         return inner_shape(self.parts, self.zones)
 

@@ -105,7 +105,7 @@ class Objective:
     @property
     def lattice_work(self) -> int:
         """The work of drawing a lattice and estimating its objective."""
-        return CALL + self._work(self._proposing.cost)
+        return CALL // 2 + self._work(self._proposing.cost)
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the reduced rose.

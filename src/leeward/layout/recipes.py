@@ -47,6 +47,7 @@ HOP_STEP = 0.02
 SMALL_ROSE_STEPS = 200  # of a descent that uses a whole wind rose at every step
 RACE = 0.8  # share of the work
 MOST_STARTS = 32
+MOST_RACED = 30
 FEWEST_STARTS = 4
 KEPT = 4  # one of this many starts remains in the next round
 HOP_STEPS = 100
@@ -279,6 +280,8 @@ def raced(search: Search, given: list[tuple[Array, Array]]) -> Generator[Progres
 def affordable_starts(search: Search, longest: int) -> int:
     objective = search.objective
     each = 0.4 * longest * objective.step_work + LATTICES * objective.lattice_work
+    if objective.samples and search.problem.n_turbines > MOST_RACED:
+        return 1
     count = int(RACE * search.effort.steps * objective.effort_unit / each)
     return min(count, MOST_STARTS) if count >= FEWEST_STARTS else 1
 

@@ -16,6 +16,7 @@ ROUNDS = 5
 PACKINGS = 200
 HALVINGS = 10
 NONE = np.empty(0)
+AS_GIVEN = (1.0, 1.0, 0, 0)  # no search for a wider lattice
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,13 @@ def random_lattice(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Ar
     across = np.array([np.cos(angle + skew), np.sin(angle + skew)]) / (proportion * np.sin(skew))
     rows, offset = np.array([along, across]), rng.random(2)  # a cell of area 1
 
-    narrow, wide = 0.5 * problem.mean_spacing_m, 2.0 * problem.mean_spacing_m
-    for _ in range(HALVINGS):
-        middle = np.sqrt(narrow * wide)
-        if lattice_count(problem.area, rows * middle, offset) >= problem.n_turbines:
-            narrow = middle
-        else:
-            wide = middle
-    x, y = lattice_points(problem.area, rows * narrow, offset)
-    if len(x) < problem.n_turbines:
+    spacing, enough = problem.mean_spacing_m, problem.n_turbines
+    x, y = np.empty((2, 4 * enough + 100))
+    count = _fill_lattice(problem.area, rows, offset, x, y, (0.5 * spacing, 2.0 * spacing, HALVINGS, enough))
+    if count < enough:
         return None
-    chosen = rng.permutation(len(x))[: problem.n_turbines]
-    return x[chosen], y[chosen]
+    chosen = rng.permutation(min(count, len(x)))[:enough]
+    return x[chosen] + problem.area.origin[0], y[chosen] + problem.area.origin[1]
 
 
 def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
@@ -116,6 +112,7 @@ def lattice_points(area: Area, rows: Array, offset: Array) -> tuple[Array, Array
     return x + area.origin[0], y + area.origin[1]
 
 
-def _fill_lattice(area: Area, rows: Array, offset: Array, x: Array, y: Array) -> int:
-    boxes = np.array([part.bounds for part in area.parts]) - np.array([*area.origin, *area.origin])
-    return int(compiled("lattice_points")(rows, offset @ rows, boxes, area.boundary, x, y))
+def _fill_lattice(
+    area: Area, rows: Array, offset: Array, x: Array, y: Array, search: tuple[float, float, int, int] = AS_GIVEN
+) -> int:
+    return int(compiled("widest_lattice")(rows, offset, area.boxes, area.boundary, search, x, y))

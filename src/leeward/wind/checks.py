@@ -15,7 +15,8 @@ FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables
 
 def reject(values: Array, is_bad: npt.NDArray[np.bool_], what: str, expected: str, unit: str = "") -> None:
     """Raise InputError for the first bad value, if there is one."""
-    for place in np.argwhere(is_bad)[:1]:
+    if is_bad.any():  # the search takes longer
+        place = np.argwhere(is_bad)[0]
         index = ", ".join(str(i) for i in place)
         raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}{unit}; expected {expected}")
 
@@ -97,7 +98,7 @@ def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Arr
 def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
     """Return the coordinates of turbines, no two of them at the same point."""
     east, north = coordinates(x, y, what)
-    if len(np.unique(east)) == len(east):  # the usual case, and cheap to test
+    if np.diff(np.sort(east)).all():  # the usual case, and cheap to test
         return east, north
     order = np.lexsort((north, east))
     same = (np.diff(east[order]) == 0) & (np.diff(north[order]) == 0)

@@ -10,7 +10,7 @@ _HOMES = {
     "violations": "constraints",
     "repair": "constraints",
     "descend": "constraints",
-    "lattice_points": "lattice",
+    "widest_lattice": "lattice",
     "signed_distances": "distance",
 }
 

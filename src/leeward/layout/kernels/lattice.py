@@ -1,4 +1,4 @@
-"""Find the points of a lattice in an area."""
+"""Find the points of a lattice in an area, and the widest lattice with enough of them."""
 
 import math
 
@@ -16,6 +16,7 @@ def is_in_a_box(px: float, py: float, boxes: Floats) -> bool:
     return False
 
 
+@formula
 def lattice_points(rows: Floats, offset: Floats, boxes: Floats, boundary: Boundary, x: Floats, y: Floats) -> int:
     """Return the number of points offset + i * rows[0] + j * rows[1] in the area; fill x and y with as many as fit.
 
@@ -55,3 +56,31 @@ def lattice_points(rows: Floats, offset: Floats, boxes: Floats, boundary: Bounda
                     x[count], y[count] = px, py
                 count += 1
     return count
+
+
+def widest_lattice(
+    rows: Floats,
+    offset: Floats,
+    boxes: Floats,
+    boundary: Boundary,
+    search: tuple[float, float, int, int],
+    x: Floats,
+    y: Floats,
+) -> int:
+    """Find the widest lattice with enough points in the area; fill x and y with as many as fit. Return their number.
+
+    rows: basis vectors, to be multiplied by a factor. offset: of a point, in these vectors. search: the least and the
+    greatest factor, how often to halve the interval between them, and the number of points that are enough. If the
+    least factor has too few points, so has the result.
+    """
+    narrow, wide, halvings, enough = search
+    for _ in range(halvings):
+        middle = math.sqrt(narrow * wide)
+        wider = rows * middle
+        start = offset[0] * wider[0] + offset[1] * wider[1]
+        if lattice_points(wider, start, boxes, boundary, x[:0], y[:0]) >= enough:
+            narrow = middle
+        else:
+            wide = middle
+    widest = rows * narrow
+    return lattice_points(widest, offset[0] * widest[0] + offset[1] * widest[1], boxes, boundary, x, y)
