@@ -24,7 +24,7 @@ DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one
 MARGINAL = 2.0  # the same for `worth`
 GAIN = 3.0  # the same for each point of `gain`
 REDUCED_DIRECTIONS, REDUCED_SPEEDS = 360, 8
-PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 180, 4
+PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 360, 1
 GROSS_SPEEDS = np.linspace(0.0, 50.0, 1001)  # m/s
 SMART_START_DIRECTIONS = 360
 SMART_START_SPEEDS = (6.0, 8.0, 10.0, 12.0, 14.0)  # those of TopFarm
@@ -243,4 +243,4 @@ class Objective:
 def _cost(site: Site) -> float:
     """Return the work of one pair on the whole rose of a site: speeds in one direction share much of it."""
     directions, speeds = map(int, site.conditions.speed.shape)
-    return float(directions) if speeds == 1 else directions * (1.5 + 0.75 * -(-speeds // LANES))
+    return float(directions) if speeds == 1 else directions * (2.0 + -(-speeds // LANES))
