@@ -16,7 +16,7 @@ from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 40  # turbines: smaller farms get the effort of so many, but at most that of a farm four times as large
+FEW = 38  # turbines: smaller farms get the effort of so many, but at most that of a farm four times as large
 TINY = 16  # turbines: below this number, a direction costs as much as with so many
 SAMPLE = 100  # conditions of one step of stochastic descent
 CALL = 30_000  # pair evaluations that take as long as the fixed cost of a call

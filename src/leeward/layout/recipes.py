@@ -39,7 +39,7 @@ class Effort:
     polish: int
 
 
-EFFORTS = {"fast": Effort(500, 300, 10), "normal": Effort(2000, 900, 30), "thorough": Effort(18000, 2200, 30)}
+EFFORTS = {"fast": Effort(500, 300, 10), "normal": Effort(2200, 1000, 30), "thorough": Effort(18000, 2200, 30)}
 
 # lengths are shares of the mean spacing, see `LayoutProblem.mean_spacing_m`
 FIRST_STEP = 0.06
