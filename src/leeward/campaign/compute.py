@@ -14,7 +14,7 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE
 from leeward.compiling import CompiledElsewhereError, without_waiting
 from leeward.layout import Area, LayoutProblem, Progress, SmartStart, descent, smart_start
 from leeward.layout.objective import Objective
-from leeward.layout.recipes import SEARCH
+from leeward.layout.recipes import MANY_DESCENTS
 from leeward.layout.starts import random_lattice
 from leeward.store import Key, Result, Value, utc_now
 from leeward.wind import WindFarm
@@ -29,9 +29,9 @@ ShowProgress = Callable[..., None]  # called with the keyword arguments step, ph
 class History:
     """The curve of AEP over the steps.
 
-    Until the first refinement ends, it shows the current layout, feasible or not, and each point is the mean estimate
-    over several steps. In the search that follows, it shows the best feasible layout, with a point wherever the best
-    AEP rises. The last point is the result.
+    In a single descent and while it is polished, it shows the current layout, feasible or not, and each point is the
+    mean estimate over several steps. In a race and in the search that follows, it shows the best feasible layout, with
+    a point wherever the best AEP rises. The last point is the result.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class History:
             self._phase = progress.phase
         if progress.best_aep_gwh > self._best:
             self._rise(float(progress.step), progress.best_aep_gwh)
-        elif progress.aep_gwh == progress.aep_gwh and progress.phase != SEARCH:
+        elif progress.aep_gwh == progress.aep_gwh and progress.phase not in MANY_DESCENTS:
             self._estimates.append((float(progress.step), progress.aep_gwh))
 
     def end(self, steps: int, aep_gwh: float) -> None:

@@ -10,7 +10,7 @@ from leeward.campaign.campaign import Campaign
 from leeward.campaign.compute import warm_up
 from leeward.errors import InfeasibleError
 from leeward.layout import LayoutProblem, Progress, optimise
-from leeward.layout.objective import FEW, Objective
+from leeward.layout.objective import Objective, effort_unit
 from leeward.layout.recipes import EFFORTS
 
 MEASURED_S = 2.0  # CPU time of the measurement, s
@@ -68,9 +68,9 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
     refining_s = _refining_s(campaign, problem, meter) if campaign.recipe.endswith("+refine") else 0.0
     each = {}
     for pair in tasks:
-        share = campaign.physics.n_turbines(*pair) / most
-        pairs = 1.0 if "work" in settings else max(share, FEW / most) ** 2
-        each[pair] = settings.get("time_budget_s") or share * placing_s + pairs * refining_s
+        turbines = campaign.physics.n_turbines(*pair)
+        work = 1.0 if "work" in settings else effort_unit(turbines) / effort_unit(most)
+        each[pair] = settings.get("time_budget_s") or turbines / most * placing_s + work * refining_s
     core_s = sum(count * each[pair] for pair, count in tasks.items())
     is_rough = refining_s > 0.0 and meter.refining_s <= SHORTEST_S
     return Estimate(core_s, max(each.values()), _peak_memory(), is_rough)

@@ -252,7 +252,7 @@ class Area:
     @functools.cached_property
     def boxes(self) -> Array:
         """The bounds of each part, metres from the origin; shape (parts, 4)."""
-        return np.array([part.bounds for part in self.parts]) - np.array([*self.origin, *self.origin])
+        return np.asarray(np.array([part.bounds for part in self.parts]) - np.tile(self.origin, 2))
 
     @functools.cached_property
     def _shape(self) -> BaseGeometry:

@@ -16,8 +16,8 @@ from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 38  # turbines: smaller farms get the effort of so many, but at most that of a farm four times as large
-TINY = 16  # turbines: below this number, a direction costs as much as with so many
+FEW = 40  # turbines: smaller farms get the work of so many, but at most that of a farm four times as large
+TINY = 16  # turbines: fewer take as long as so many
 SAMPLE = 100  # conditions of one step of stochastic descent
 CALL = 30_000  # pair evaluations that take as long as the fixed cost of a call
 DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one without
@@ -57,7 +57,7 @@ class Aep:
 
 
 class Rose(NamedTuple):
-    """A farm on a wind rose. cost: the work of one pair. lacking_gwh: gross yield that the full rose has in addition."""
+    """A farm on a wind rose. cost: the work of one pair. lacking_gwh: gross yield of the full rose in addition to it."""
 
     farm: WindFarm
     cost: float
@@ -93,9 +93,8 @@ class Objective:
 
     @property
     def effort_unit(self) -> int:
-        """The unit of efforts: the work of a gradient from a sample, of a farm that is not small."""
-        turbines = max(self._all, min(FEW, 4 * self._all))
-        return CALL + int(DERIVATIVES * turbines**2 * SAMPLE)
+        """The unit of efforts for this farm; see `effort_unit`."""
+        return effort_unit(self._all)
 
     @functools.cached_property
     def step_work(self) -> int:
@@ -238,6 +237,12 @@ class Objective:
         return WindFarm(
             site, turbines or farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=farm.threads
         )
+
+
+def effort_unit(turbines: int) -> int:
+    """Return the unit of efforts: the work of a gradient from a sample. Small farms get more, for races."""
+    turbines = max(turbines, min(FEW, max(4 * turbines, TINY)))
+    return CALL + int(DERIVATIVES * turbines**2 * SAMPLE)
 
 
 def _cost(site: Site) -> float:

@@ -32,11 +32,14 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """The work of a refinement, in steps of stochastic descent. longest_descent: the most steps of one descent."""
+    """The work of a refinement, in steps of stochastic descent.
+
+    longest_descent: the most steps of one descent. polish_steps: on the judging rose, after the descents.
+    """
 
     steps: int
     longest_descent: int
-    polish: int
+    polish_steps: int
 
 
 EFFORTS = {"fast": Effort(500, 300, 10), "normal": Effort(2200, 1000, 30), "thorough": Effort(18000, 2200, 30)}
@@ -44,14 +47,8 @@ EFFORTS = {"fast": Effort(500, 300, 10), "normal": Effort(2200, 1000, 30), "thor
 # lengths are shares of the mean spacing, see `LayoutProblem.mean_spacing_m`
 FIRST_STEP = 0.06
 HOP_STEP = 0.02
-SMALL_ROSE_STEPS = 200  # of a descent that uses a whole wind rose at every step
-RACE = 0.8  # share of the work
-MOST_STARTS = 32
-MOST_RACED = 30
-FEWEST_STARTS = 4
-KEPT = 4  # one of this many starts remains in the next round
+SMALL_ROSE_STEPS = 200  # of the longest descent that uses a whole wind rose at every step
 HOP_STEPS = 100
-LATTICES = 50  # drawn for a new start, which uses the best one
 POLISH_STEP = 0.01
 HOP_POLISH_STEPS = 20
 PATIENCE = 4  # hops without success, then new starts
@@ -59,7 +56,17 @@ PROMISING = 2 / 3  # quantile: hop only from descents that ended at least as wel
 RELOCATE_EVERY = 75  # steps, in the middle of a descent
 RELOCATED = 0.06  # share of the turbines
 
-SEARCH = "search"  # the phase after the first refinement: many descents, of which the best is kept
+LATTICES = 50  # drawn for a new start, which uses the best one
+RACING = 0.8  # share of the work for one race
+MOST_STARTS = 32
+FEWEST_STARTS = 4  # fewer are no race
+FIRST_ROUND, LATER_ROUNDS = 4, 2  # steps of a round of a race: the longest descent divided by this
+KEPT = 4  # one start of so many continues in the next round
+RACE_STEPS = 0.4  # steps for each start of a race, all rounds together, as a share of the longest descent
+MOST_RACED = 30  # turbines: in larger farms on smooth wind roses, one long descent is better
+
+DESCENT, RACE, POLISH, SEARCH = "descent", "race", "polish", "search"  # phases of a refinement
+MANY_DESCENTS = (RACE, SEARCH)  # phases in which the best of many descents is kept
 
 
 @dataclass(frozen=True)
@@ -123,17 +130,21 @@ class Search:
     phases: list[Phase] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _began: float = 0.0
+    _began_with: float = float("nan")
 
     def begin(self, name: str) -> None:
         """End the current phase, and begin another."""
         self.end_phase()
         self.phases.append(Phase(name))
-        self._began = time.perf_counter()
+        self._began, self._began_with = time.perf_counter(), self.best_value
 
     def end_phase(self) -> None:
+        """Record the duration and the best AEP of the current phase, and note if it did not improve the layout."""
         if self.phases:
             seconds = time.perf_counter() - self._began
             self.phases[-1] = replace(self.phases[-1], seconds=seconds, aep_gwh=self.best_aep_gwh)
+            if self.best_value == self._began_with:
+                self.notes.append(f"the phase {self.phases[-1].name!r} did not improve the layout")
 
     def progress(self, aep_gwh: float, violation_m: float) -> Progress:
         """Count a step, and return its progress."""
@@ -168,7 +179,7 @@ class Search:
         """Improve a layout by gradient steps; the result is the current layout."""
         state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
-        
+
         while not descent.done(settings, state):
             in_the_middle = 0.1 * settings.steps <= state.step <= 0.75 * settings.steps
             if relocate_every and in_the_middle and state.step % relocate_every == 0:
@@ -233,75 +244,79 @@ def refined(search: Search) -> Iterator[Progress]:
     search.start = search.best
     if search.limit is None:
         search.limit = search.objective.work + search.effort.steps * search.objective.effort_unit
-    given = [(search.x, search.y)]
+    search.begin(RACE if affordable_starts(search) > 1 else DESCENT)
+    layout = yield from descended(search, [(search.x, search.y)])
+    search.begin(POLISH)
+    layout = yield from polished(search, better(search.start, layout), search.effort.polish_steps)
+    search.begin(SEARCH)
     outcomes: list[float] = []
-    search.begin("descent")
     while True:
-        layout = yield from raced(search, given)
-        if given:
-            search.begin("polish")
-        layout = yield from polished(search, layout, search.effort.polish)
-        if given:
-            search.begin(SEARCH)
-            given = []
         if layout is not None:
             outcomes.append(layout.judged)
             if layout.judged >= np.quantile(outcomes, PROMISING):
                 yield from hops(search, layout)
+        layout = yield from descended(search, [])
+        layout = yield from polished(search, layout, search.effort.polish_steps)
 
 
-def raced(search: Search, given: list[tuple[Array, Array]]) -> Generator[Progress, None, Layout | None]:
-    """Descend from several starts, continue with the best of them, and return the best layout.
+def descended(search: Search, given: list[tuple[Array, Array]]) -> Generator[Progress, None, Layout | None]:
+    """Descend once from a start, or let several starts race; return the best layout. given: the first starts, or none.
 
-    given: layouts to start from. Lattices are added as far as the work allows: many for a small farm or a small rose,
-    none for a large farm, where one long descent is better.
+    The other starts are lattices. In each round of a race, only the best layouts of the round before continue, with
+    shorter steps.
     """
-    longest = search.effort.longest_descent if search.objective.samples else SMALL_ROSE_STEPS
-    count = affordable_starts(search, longest)
+    count, longest = affordable_starts(search), longest_descent(search)
     settings = Descent(longest, FIRST_STEP * search.problem.mean_spacing_m)
-    if count == 1:
-        yield from search.descend(*(given or [best_lattice(search)])[0], settings, RELOCATE_EVERY)
-        return search.offer(search.x, search.y)
-    settings = replace(settings, steps=longest // 4)
+    if count > 1:
+        settings = replace(settings, steps=longest // FIRST_ROUND)
     found = []
     for i in range(count):
-        yield from search.descend(*(given[i] if i < len(given) else best_lattice(search)), settings, RELOCATE_EVERY)
+        x, y = given[i] if i < len(given) else best_lattice(search)
+        yield from search.descend(x, y, settings, RELOCATE_EVERY)
         found.append(search.offer(search.x, search.y))
     layouts = [layout for layout in found if layout is not None]
     while len(layouts) > 1:
         layouts = sorted(layouts, key=lambda layout: -layout.judged)[: max(1, len(layouts) // KEPT)]
-        settings = replace(settings, steps=longest // 2, first_step_m=settings.first_step_m / 2)
+        settings = replace(settings, steps=longest // LATER_ROUNDS, first_step_m=settings.first_step_m / 2)
         for i, layout in enumerate(layouts):
             yield from search.descend(layout.x, layout.y, settings, RELOCATE_EVERY)
-            layouts[i] = better(layout, search.offer(search.x, search.y))
+            layouts[i] = better(layout, search.offer(search.x, search.y)) or layout
     return max(layouts, key=lambda layout: layout.judged, default=None)
 
 
-def affordable_starts(search: Search, longest: int) -> int:
+def longest_descent(search: Search) -> int:
+    """Return the most steps of one descent."""
+    return search.effort.longest_descent if search.objective.samples else SMALL_ROSE_STEPS
+
+
+def affordable_starts(search: Search) -> int:
+    """Return the number of starts that can race: many for a small farm or a small rose, 1 if a race does not pay."""
     objective = search.objective
-    each = 0.4 * longest * objective.step_work + LATTICES * objective.lattice_work
     if objective.samples and search.problem.n_turbines > MOST_RACED:
         return 1
-    count = int(RACE * search.effort.steps * objective.effort_unit / each)
+    each = RACE_STEPS * longest_descent(search) * objective.step_work + LATTICES * objective.lattice_work
+    count = int(RACING * search.effort.steps * objective.effort_unit / each)
     return min(count, MOST_STARTS) if count >= FEWEST_STARTS else 1
 
 
-def better(layout: Layout, other: Layout | None) -> Layout:
-    """Return the other layout if it is feasible and better."""
-    return layout if other is None or other.judged <= layout.judged else other
+def better(layout: Layout | None, other: Layout | None) -> Layout | None:
+    """Return the better one of two layouts, the first if they are equal. None: infeasible."""
+    if layout is None or other is None:
+        return layout or other
+    return other if other.judged > layout.judged else layout
 
 
 def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Progress, None, Layout | None]:
-    """Descend on the judging rose, which is more accurate than random samples. Return the better layout."""
+    """Descend on the judging rose, which is more accurate than that of other descents. Return the better layout."""
     if layout is None:
         return None
     settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, judged=True)
     yield from search.descend(layout.x, layout.y, settings)
-    better = search.offer(search.x, search.y)
-    if better is None or better.judged <= layout.judged:
+    there = search.offer(search.x, search.y)
+    if there is None or there.judged <= layout.judged:
         return layout
-    search.polish_gain = better.judged - layout.judged
-    return better
+    search.polish_gain = there.judged - layout.judged
+    return there
 
 
 def hops(search: Search, layout: Layout) -> Iterator[Progress]:

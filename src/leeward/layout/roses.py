@@ -1,7 +1,7 @@
 """Small wind roses and random samples that tell layouts apart as the full rose does.
 
-Wakes cost energy only in some conditions: not below cut-in, and not far above rated wind speed. The energy at stake in a
-condition is what a strong wake would cost there.
+Wakes cost energy only in some conditions: not below cut-in, and not far above rated wind speed. The energy at stake in
+a condition is what a strong wake would cost there.
 """
 
 import functools
