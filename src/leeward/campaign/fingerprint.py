@@ -11,7 +11,7 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
 
-METHOD_VERSION = 1  # increased whenever the same settings give different numbers
+METHOD_VERSION = 2  # increased whenever the same settings give different numbers
 
 
 class Fingerprints:

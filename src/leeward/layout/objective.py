@@ -16,8 +16,7 @@ from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 40  # turbines: smaller farms get the work of so many, but at most that of a farm four times as large
-TINY = 16  # turbines: fewer take as long as so many
+FEW = 46  # turbines: smaller farms get the work of so many, but at most that of a farm four times as large
 SAMPLE = 100  # conditions of one step of stochastic descent
 CALL = 30_000  # pair evaluations that take as long as the fixed cost of a call
 DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one without
@@ -57,7 +56,7 @@ class Aep:
 
 
 class Rose(NamedTuple):
-    """A farm on a wind rose. cost: the work of one pair. lacking_gwh: gross yield of the full rose in addition to it."""
+    """A farm on a wind rose. cost: the work of one pair. lacking_gwh: gross yield that only the full rose has."""
 
     farm: WindFarm
     cost: float
@@ -72,8 +71,8 @@ class Objective:
     """An objective on several wind roses: random samples and coarse ones to move by, the full one to report.
 
     Recipes propose layouts by their energy (SmartStart, `worth`, `gain`) and keep the best by the objective.
-    work: pair evaluations so far. One is the wake of a turbine on another in one wind condition. Pairs whose wakes do
-    not touch count as well. Derivatives, several speeds in one direction and calls count as much as they cost.
+    work: in pair evaluations. One is the wake of a turbine on another in one wind condition. Derivatives, several
+    speeds in one direction, turbines and calls count as many as take equally long.
     """
 
     def __init__(self, problem: LayoutProblem, function: ObjectiveFunction | None = None) -> None:
@@ -168,7 +167,7 @@ class Objective:
 
     def _work(self, cost: float, share: float = 1.0) -> int:
         """Return the work of evaluating a layout. cost: of one pair. share: relative to the AEP alone."""
-        return CALL + int(share * max(self._all, TINY) ** 2 * cost)
+        return CALL + int(share * _pairs(self._all) * cost)
 
     def _valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
         value = float(self._function.value(x, y, aep))
@@ -241,8 +240,16 @@ class Objective:
 
 def effort_unit(turbines: int) -> int:
     """Return the unit of efforts: the work of a gradient from a sample. Small farms get more, for races."""
-    turbines = max(turbines, min(FEW, max(4 * turbines, TINY)))
-    return CALL + int(DERIVATIVES * turbines**2 * SAMPLE)
+    turbines = max(turbines, min(FEW, 4 * turbines))
+    return CALL + int(DERIVATIVES * _pairs(turbines) * SAMPLE)
+
+
+def _pairs(turbines: int) -> float:
+    """Return the pair evaluations that take as long as one condition of a farm, from times for 8 to 528 turbines.
+
+    Half of all pairs are not in each other's wake, whatever the wind; each turbine has a fixed cost.
+    """
+    return 0.5 * turbines**2 + 35.0 * turbines
 
 
 def _cost(site: Site) -> float:

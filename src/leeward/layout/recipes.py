@@ -48,8 +48,10 @@ EFFORTS = {"fast": Effort(500, 300, 10), "normal": Effort(2200, 1000, 30), "thor
 FIRST_STEP = 0.06
 HOP_STEP = 0.02
 SMALL_ROSE_STEPS = 200  # of the longest descent that uses a whole wind rose at every step
+SMALL_ROSE_POLISH_STEPS = 60
 HOP_STEPS = 100
-POLISH_STEP = 0.01
+POLISH_STEP = 0.005
+POLISH_PENALTY = 1.0
 HOP_POLISH_STEPS = 20
 PATIENCE = 4  # hops without success, then new starts
 PROMISING = 2 / 3  # quantile: hop only from descents that ended at least as well
@@ -179,7 +181,6 @@ class Search:
         """Improve a layout by gradient steps; the result is the current layout."""
         state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
-
         while not descent.done(settings, state):
             in_the_middle = 0.1 * settings.steps <= state.step <= 0.75 * settings.steps
             if relocate_every and in_the_middle and state.step % relocate_every == 0:
@@ -247,7 +248,7 @@ def refined(search: Search) -> Iterator[Progress]:
     search.begin(RACE if affordable_starts(search) > 1 else DESCENT)
     layout = yield from descended(search, [(search.x, search.y)])
     search.begin(POLISH)
-    layout = yield from polished(search, better(search.start, layout), search.effort.polish_steps)
+    layout = yield from polished(search, better(search.start, layout), polish_steps(search))
     search.begin(SEARCH)
     outcomes: list[float] = []
     while True:
@@ -256,7 +257,7 @@ def refined(search: Search) -> Iterator[Progress]:
             if layout.judged >= np.quantile(outcomes, PROMISING):
                 yield from hops(search, layout)
         layout = yield from descended(search, [])
-        layout = yield from polished(search, layout, search.effort.polish_steps)
+        layout = yield from polished(search, layout, polish_steps(search))
 
 
 def descended(search: Search, given: list[tuple[Array, Array]]) -> Generator[Progress, None, Layout | None]:
@@ -289,6 +290,11 @@ def longest_descent(search: Search) -> int:
     return search.effort.longest_descent if search.objective.samples else SMALL_ROSE_STEPS
 
 
+def polish_steps(search: Search) -> int:
+    """Return the steps on the judging rose after a descent."""
+    return search.effort.polish_steps if search.objective.samples else SMALL_ROSE_POLISH_STEPS
+
+
 def affordable_starts(search: Search) -> int:
     """Return the number of starts that can race: many for a small farm or a small rose, 1 if a race does not pay."""
     objective = search.objective
@@ -310,7 +316,7 @@ def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Pro
     """Descend on the judging rose, which is more accurate than that of other descents. Return the better layout."""
     if layout is None:
         return None
-    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, judged=True)
+    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, penalty=POLISH_PENALTY, judged=True)
     yield from search.descend(layout.x, layout.y, settings)
     there = search.offer(search.x, search.y)
     if there is None or there.judged <= layout.judged:
