@@ -41,9 +41,9 @@ WORK = ROOT / "build" / "records"
 def maker():
     """Return the version of leeward and of its method."""
     from leeward import __version__
-    from leeward.campaign import METHOD_VERSION
+    from leeward.campaign.fingerprint import METHOD_VERSION, REFINED_VERSION
 
-    return f"leeward {__version__}, method version {METHOD_VERSION}"
+    return f"leeward {__version__}, method version {max(METHOD_VERSION, REFINED_VERSION)}"
 
 
 # measurements

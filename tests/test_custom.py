@@ -66,7 +66,7 @@ def write_modules(folder, cost=0.01):
 def custom_campaign(folder, **changes):
     write_modules(folder)
     settings = {
-        "optimiser": {"recipe": "random+refine", "work": 3000, "objective": "objectives_of_tests:NearCorner"},
+        "optimiser": {"recipe": "random+refine", "work": 8_000_000, "objective": "objectives_of_tests:NearCorner"},
         "wake_model": {"name": "wakes_of_tests:Wide", "expansion": 0.15},
         "execution": INLINE,
     }
@@ -117,7 +117,7 @@ def test_a_run_says_that_a_custom_wake_model_has_no_derivatives(tmp_path):
 
 def test_the_objective_is_what_is_maximised(tmp_path):
     campaign = load(custom_campaign(tmp_path, wake_model="jensen"))
-    plain = load(make_campaign(tmp_path, name="plain.yaml", optimiser={"recipe": "random+refine", "work": 3000}))
+    plain = load(make_campaign(tmp_path, name="plain.yaml", optimiser={"recipe": "random+refine", "work": 8_000_000}))
     custom, by_aep = campaign.optimise(Key(0, 0, 0)), plain.optimise(Key(0, 0, 0))
     assert np.hypot(custom.x, custom.y).sum() < 0.5 * np.hypot(by_aep.x, by_aep.y).sum()
     cost = 0.01 * np.hypot(custom.x, custom.y).sum()

@@ -34,7 +34,7 @@ def test_same_seed_same_bytes(problem):
 def test_threads_change_nothing(problem):
     farms = [WindFarm(builtin.site(), problem.farm.turbine, threads=threads) for threads in (1, 3)]
     one, three = (optimise(LayoutProblem(f, problem.area, 12, spacing_m=720), 5, effort="fast") for f in farms)
-    assert [phase.name for phase in one.phases][:3] == ["smart_start", "descent", "polish"]  # blocks for all threads
+    assert [phase.name for phase in one.phases][:3] == ["smart_start", "race", "polish"]  # blocks for all threads
     assert one.x.tobytes() == three.x.tobytes()
 
 
@@ -98,7 +98,7 @@ def test_a_driver_sees_every_step(problem):
     solution = optimise(problem, 0, work=LITTLE, callback=seen.append)
     assert [progress.step for progress in seen] == list(range(1, solution.steps + 1))
     assert [phase.name for phase in solution.phases] == list(dict.fromkeys(p.phase for p in seen))
-    descending = [p for p in seen if p.phase == "descent"]
+    descending = [p for p in seen if p.phase == "race"]
     assert all(np.isfinite(p.aep_gwh) and p.violation_m >= 0 for p in descending)
     assert any(p.violation_m > 0 for p in descending)
     best = [p.best_aep_gwh for p in seen if np.isfinite(p.best_aep_gwh)]

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from campaign_cases import STUDY, load_study
-from leeward.campaign import METHOD_VERSION, Campaign, builtin_campaign, load
+from leeward.campaign import Campaign, builtin_campaign, load
+from leeward.campaign.fingerprint import METHOD_VERSION, REFINED_VERSION
 from leeward.errors import InputError
 from leeward.store.format.keys import Key
 
@@ -149,7 +150,7 @@ def test_differences(tmp_path):
 
 def test_settings_are_json(tmp_path):
     settings = load_study(tmp_path).settings(0, 0)
-    assert settings["method_version"] == METHOD_VERSION
+    assert settings["method_version"] == REFINED_VERSION
     assert json.loads(json.dumps(settings)) == settings
 
 
@@ -236,11 +237,14 @@ def test_numbers_change_only_with_the_method_version():
     steps, each of which may differ in its last bit on another CPU, numpy or numba: there its AEP must only be near.
     """
     golden = json.loads(GOLDEN.read_text())
-    assert golden["method_version"] == METHOD_VERSION, f"METHOD_VERSION was raised: run `{RECORD}`"
+    assert golden["method_versions"] == [METHOD_VERSION, REFINED_VERSION], f"one was raised: run `{RECORD}`"
     found = computed()
     same = golden["surroundings"] == surroundings()
     start, refined = golden["results"]["smart_start"], golden["results"]["refined"]
-    says = f"numbers changed: raise METHOD_VERSION in leeward/campaign/fingerprint.py and run `{RECORD}` to record them"
+    says = (
+        "numbers changed: raise METHOD_VERSION or, if only refined layouts changed, REFINED_VERSION in "
+        f"leeward/campaign/fingerprint.py, and run `{RECORD}` to record them"
+    )
     for axis in ("x_m", "y_m"):
         assert found["smart_start"][axis] == pytest.approx(start[axis], rel=0, abs=1e-6), says
     assert found["smart_start"]["aep_gwh"] == pytest.approx(start["aep_gwh"], rel=1e-9), says
@@ -248,7 +252,8 @@ def test_numbers_change_only_with_the_method_version():
 
 
 def record():
-    content = {"method_version": METHOD_VERSION, "surroundings": surroundings(), "results": computed()}
+    versions = [METHOD_VERSION, REFINED_VERSION]
+    content = {"method_versions": versions, "surroundings": surroundings(), "results": computed()}
     GOLDEN.write_text(json.dumps(content, indent=1) + "\n")
 
 

@@ -12,6 +12,7 @@ from leeward.errors import InfeasibleError, InputError
 from leeward.layout import Area, LayoutProblem, Progress, optimise
 from leeward.layout.objective import SAMPLE, Objective
 from leeward.layout.problem import TOLERANCE_M
+from leeward.layout.recipes import MOST_RACED
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 
 
@@ -123,7 +124,8 @@ def test_very_small_farms_are_refined_too(turbine):
     for count in (1, 2, 4):
         problem = LayoutProblem(farm, square(3000), count, spacing_m=720)
         solution = optimise(problem, 0, effort="fast")
-        assert [phase.name for phase in solution.phases][:3] == ["smart_start", "descent", "polish"]
+        names = [phase.name for phase in solution.phases]
+        assert names[:3] in (["smart_start", "descent", "polish"], ["smart_start", "race", "polish"])
         assert_feasible(problem, solution.x, solution.y)
 
 
@@ -205,26 +207,31 @@ def sampled(site, turbine):
     return LayoutProblem(WindFarm(site, turbine), SHAPES["concave"], 12, spacing_m=720)
 
 
-def test_the_gross_yield_is_the_control_variate_of_a_sample(sampled):
-    """The AEP is estimated much better by it, and the derivatives stay the sample's own to the last bit."""
-    problem = sampled
-    start = optimise(problem, 0, recipe="smart_start")
-    objective = Objective(problem)
+def test_a_sample_estimates_aep_and_gradient_better_than_plain_draws(sampled):
+    """It draws conditions with much energy at stake more often, and uses the gross yield as control variate."""
+    start = optimise(sampled, 0, recipe="smart_start")
+    objective = Objective(sampled)
     assert objective.samples
-    plain, corrected = ([np.random.default_rng(seed) for seed in range(20)] for _ in range(2))
-    before = [problem.farm.sampled_aep_gradient(start.x, start.y, SAMPLE, rng) for rng in plain]
-    after = [objective.gradient(start.x, start.y, rng) for rng in corrected]
-    errors = [np.array([aep for aep, *_ in estimates]) - start.aep_gwh for estimates in (before, after)]
-    assert np.std(errors[1]) < 0.5 * np.std(errors[0])
-    assert abs(np.mean(errors[1])) < 0.005 * start.aep_gwh
-    for old, new in zip(before, after, strict=True):
-        assert (old[1].tobytes(), old[2].tobytes()) == (new[1].tobytes(), new[2].tobytes())
+    full = np.concatenate(sampled.farm.aep_gradient(start.x, start.y)[1:])
+    plain, ours = ([np.random.default_rng(seed) for seed in range(200)] for _ in range(2))
+    before = [sampled.farm.sampled_aep_gradient(start.x, start.y, SAMPLE, rng) for rng in plain]
+    after = [objective.gradient(start.x, start.y, rng) for rng in ours]
+    aep = [np.array([estimate[0] for estimate in estimates]) - start.aep_gwh for estimates in (before, after)]
+    assert np.std(aep[1]) < 0.5 * np.std(aep[0])
+    assert abs(np.mean(aep[1])) < 0.001 * start.aep_gwh
+    errors = [
+        np.array([np.concatenate(estimate[1:]) for estimate in estimates]) - full for estimates in (before, after)
+    ]
+    typical = [np.sqrt(np.mean(error**2)) for error in errors]
+    assert typical[1] < 0.8 * typical[0]
+    assert np.sqrt(np.mean(errors[1].mean(axis=0) ** 2)) < 0.15 * typical[1]  # no bias
 
 
-def test_the_history_of_a_run_is_a_curve(sampled):
+def test_the_history_of_a_run_is_a_curve(site, turbine):
     """It had three points, one for each phase."""
     history = History()
-    solution = optimise(sampled, 0, effort="fast", callback=history)
+    problem = LayoutProblem(WindFarm(site, turbine), SHAPES["concave"], MOST_RACED + 1, spacing_m=720)
+    solution = optimise(problem, 0, effort="fast", callback=history)
     history.end(solution.steps, solution.aep_gwh)
     steps, aeps = history.curve
     ends = [phase.aep_gwh for phase in solution.phases]
@@ -249,7 +256,7 @@ def test_a_history_has_the_best_layout_once_there_is_one():
     for step in range(4, 104):
         at(step, "descent", 100.0 + (step % 2), 90.0)
     for step in range(104, 200):
-        at(step, "search", 5.0, 99.0 if step < 150 else 99.5)
+        at(step, "race" if step < 120 else "search", 5.0, 99.0 if step < 150 else 99.5)
     history.end(200, 99.5)
     steps, aeps = history.curve
     assert (steps[0], aeps[0]) == (4, 90)

@@ -14,6 +14,8 @@ from leeward.campaign.selection import task_counts
 from leeward.cli.preview import estimate_lines, preview, rose_line, wind_lines
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
+from leeward.layout.objective import effort_unit
+from leeward.layout.recipes import EFFORTS
 from leeward.layout.starts import room_for
 from leeward.store.directory.lock import Lock
 from leeward.store.format.keys import Key
@@ -292,11 +294,11 @@ def test_estimates(monkeypatch):
     meter = SimpleNamespace(placed=8, placing_s=1.0, placing_work=10, refining_s=2.0, work=1_000_000)
     monkeypatch.setattr("leeward.campaign.estimate._measured", lambda campaign, problem: meter)
     fast = estimate(refine, {(0, 0): 10, (0, 1): 10})  # 6 and 8 turbines
-    work = 400 * 2 * 8**2 * 100  # steps of descent, with derivatives, pairs, conditions
+    work = EFFORTS["fast"].steps * effort_unit(8)
     assert fast.task_s == pytest.approx(1.0 + 2.0 * work / 1e6)
-    assert fast.core_s == pytest.approx(10 * (fast.task_s + 0.75 + (6 / 8) ** 2 * 2.0 * work / 1e6))
+    assert fast.core_s == pytest.approx(10 * (fast.task_s + 0.75 + effort_unit(6) / effort_unit(8) * 2.0 * work / 1e6))
     thorough = estimate(refine.with_overrides(effort="thorough"), {(0, 1): 10})
-    assert thorough.task_s == pytest.approx(1.0 + 40 * 2.0 * work / 1e6)
+    assert thorough.task_s == pytest.approx(1.0 + 36 * 2.0 * work / 1e6)
     assert estimate(load(study(optimiser={"time_budget_s": 7.0})), {(0, 0): 3}).core_s == 21.0
     assert "fewer workers" in list(estimate_lines(Estimate(60.0, 1.0, 2**50, False), 4))[-1]
     assert "time: not known" in next(estimate_lines(None, 2))

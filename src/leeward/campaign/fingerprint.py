@@ -11,7 +11,9 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
 
-METHOD_VERSION = 2  # increased whenever the same settings give different numbers
+# Method versions: increased whenever the same settings give different numbers.
+METHOD_VERSION = 1  # of wake engine and placement, and so of all recipes
+REFINED_VERSION = 2  # of recipes that refine, in addition
 
 
 class Fingerprints:
@@ -35,7 +37,7 @@ class Fingerprints:
 
         version: the method version; None for the one of the installed leeward.
         """
-        return self._fingerprint(farm_idx, type_idx, METHOD_VERSION if version is None else version)
+        return self._fingerprint(farm_idx, type_idx, self.method_version if version is None else version)
 
     def _new_fingerprint(self, farm_idx: int, type_idx: int, version: int) -> str:
         digests = {**self._shared_digests, "area": self._area_digest(farm_idx)}
@@ -43,8 +45,9 @@ class Fingerprints:
 
     @property
     def method_version(self) -> int:
-        """The method version of the installed leeward."""
-        return METHOD_VERSION
+        """The method version of the campaign's recipe in the installed leeward."""
+        recipe = RECIPES.get(self._spec.optimiser.recipe)  # None: custom
+        return max(METHOD_VERSION, REFINED_VERSION) if recipe is not None and recipe.refines else METHOD_VERSION
 
     def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
         """Return the method version that made a result of this campaign, or None if its settings differ.
@@ -53,14 +56,14 @@ class Fingerprints:
         an adopted result, whose version is the one that computed its AEP.
         """
         if fingerprint is None:
-            return METHOD_VERSION if stated is None else stated
-        versions = range(METHOD_VERSION, 0, -1) if stated is None else [stated]
+            return self.method_version if stated is None else stated
+        versions = range(self.method_version, 0, -1) if stated is None else [stated]
         made = (version for version in versions if self.of(key.farm_idx, key.type_idx, version) == fingerprint)
         return next(made, None)
 
     def _short(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         return {
-            "method_version": METHOD_VERSION,
+            "method_version": self.method_version,
             "n_turbines": self._physics.n_turbines(farm_idx, type_idx),
             "spacing": self._spec.spacing,
             "turbine": turbine_settings(self._physics.types[type_idx]),

@@ -16,7 +16,7 @@ from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 46  # turbines: smaller farms get the work of so many, but at most that of a farm four times as large
+FEW = 46  # turbines: farms of 10 to 46 get the work of so many, smaller ones less
 SAMPLE = 100  # conditions of one step of stochastic descent
 CALL = 30_000  # pair evaluations that take as long as the fixed cost of a call
 DERIVATIVES = 1.5  # the work of an evaluation with derivatives, relative to one without
@@ -240,7 +240,7 @@ class Objective:
 
 def effort_unit(turbines: int) -> int:
     """Return the unit of efforts: the work of a gradient from a sample. Small farms get more, for races."""
-    turbines = max(turbines, min(FEW, 4 * turbines))
+    turbines = max(turbines, min(FEW, 8 + 4 * turbines))
     return CALL + int(DERIVATIVES * _pairs(turbines) * SAMPLE)
 
 

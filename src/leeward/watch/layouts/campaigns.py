@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from leeward import __version__
-from leeward.campaign import Campaign, fingerprint
+from leeward.campaign import Campaign
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.campaign.judge import version_of
 from leeward.errors import BadSourceError, InputError
@@ -94,7 +94,8 @@ class Comparison:
         self._other = other
         self._reader = _Reader()
         self.problems = self._reader.problems
-        self._versions: Counter[Maker] = Counter()  # number of results by another method version
+        # number of results of another method version than the campaign has here
+        self._versions: Counter[tuple[Maker, int]] = Counter()
         files = [] if named is not None else [source.path for source in gather(paths) if source.run is None]
         self._files = {
             file: None if is_mixed else self._reader.read(file, text)
@@ -109,16 +110,16 @@ class Comparison:
         reason = campaign.judge.misfit(result)
         version = version_of(campaign, result)
         if reason is None and version != campaign.fingerprints.method_version:
-            self._versions[Maker.of(result.details)._replace(method_version=version)] += 1
+            maker = Maker.of(result.details)._replace(method_version=version)
+            self._versions[maker, campaign.fingerprints.method_version] += 1
         return reason
 
     def notes(self) -> list[str]:
         """Return notes on unreadable campaigns and other method versions, after all results were compared."""
-        here = f"leeward {__version__}, method version {fingerprint.METHOD_VERSION}"
         made = [
-            f"{count(number, 'result')} made by {maker}, and compared under that version: this is {here}, which "
-            "gives different numbers for the same settings"
-            for maker, number in sorted(self._versions.items(), key=str)
+            f"{count(number, 'result')} made by {maker}, and compared under that version: this is leeward "
+            f"{__version__}, method version {version}, which gives different numbers for the same settings"
+            for (maker, version), number in sorted(self._versions.items(), key=str)
         ]
         return [f"not compared with a campaign: {problem}" for problem in self.problems] + made
 
