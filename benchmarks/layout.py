@@ -4,7 +4,8 @@ smart_start  our SmartStart layouts and those that TopFarm made; the time of bot
 farm0        the default recipe on farm 0 of the built-in case, 66 turbines of 15 MW, ten seeds (3 min)
 step         one step of stochastic descent with 100 random conditions, TopFarm's and ours (1 min)
 iea37        case study 1 of IEA Wind Task 37: 16, 36 and 64 turbines, 60 s each, ten seeds, two at a time (16 min)
-growth       66, 132 and 264 turbines, at the density of farm 0 (3 min)
+growth       66, 132, 264 and 528 turbines, at the density of farm 0 (3 min)
+regions      81 turbines in five invented regions, a table of 360 directions x 20 speeds, ten seeds (1 min)
 shapes       a concave area and one of three regions, both invented for this benchmark (1 min)
 
 Together about half an hour. Every measurement runs in a process of its own, and its kernels are compiled and loaded
@@ -213,6 +214,17 @@ def growth_rows(options):
         line(f"  {count} turbines", ours=f"{result['aep']:.1f}", seconds=clock(result["seconds"]), note=note)
 
 
+def regions_rows(options):
+    title("81 turbines in five regions, 360 x 20 conditions: default recipe and effort; AEP in GWh")
+    each = [{"case": ["five_regions"], "seed": seed, "options": {}} for seed in range(options.seeds)]
+    results = measure_all("optimised", options.jobs, each)
+    values = [r["aep"] for r in results]
+    gains = [1e3 * (r["phases"]["polish"] - r["phases"]["descent"]) for r in results]
+    note = f"spread {np.ptp(values) / np.median(values):.3%}, polish gains {min(gains):.0f} to {max(gains):.0f} MWh"
+    seconds = clock(np.median([r["seconds"] for r in results]))
+    line(f"  median of {len(values)}", ours=f"{np.median(values):.2f}", seconds=seconds, note=note + broken(results))
+
+
 def shape_rows(options):
     title("areas invented for this benchmark, turbines of 10 MW, 4 diameters apart; AEP in GWh")
     for name, (count, _) in SHAPES.items():
@@ -236,6 +248,7 @@ ROWS = {
     "step": step_rows,
     "iea37": iea37_rows,
     "growth": growth_rows,
+    "regions": regions_rows,
     "shapes": shape_rows,
 }
 
@@ -269,11 +282,16 @@ def main():
     parser.add_argument("--rows", type=names_of_rows, default=list(ROWS), help="some of " + ",".join(ROWS))
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave TopFarm out")
     parser.add_argument("--thorough", action="store_true", help="farm0 with effort thorough, too (seed 0)")
-    parser.add_argument("--seeds", type=int, default=10, help="of farm0 and iea37: 10")
+    parser.add_argument("--seeds", type=int, default=10, help="of farm0, regions and iea37: 10")
     parser.add_argument("--seconds", type=float, default=IEA37_SECONDS, help="for each layout of iea37: 60")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="layouts of iea37 at a time")
     parser.add_argument(
-        "--sizes", type=int, nargs="+", default=[66, 132, 264], metavar="TURBINES", help="of growth: 66 132 264"
+        "--sizes",
+        type=int,
+        nargs="+",
+        default=[66, 132, 264, 528],
+        metavar="TURBINES",
+        help="of growth",
     )
     parser.add_argument("--peer-turbines", type=int, default=66, help=argparse.SUPPRESS)  # fewer while developing
     parser.add_argument("--peer-steps", type=int, default=5, help=argparse.SUPPRESS)

@@ -22,6 +22,13 @@ SHAPES = {
         " ((5000 8000, 9000 6500, 11500 8500, 10500 11500, 6500 12000, 5000 8000)))",
     ),
 }
+FIVE_REGIONS = (
+    "MULTIPOLYGON (((0 0, 4420 -612, 5372 2856, 3536 4148, 748 3536, 0 0)),"
+    " ((6120 340, 9860 0, 10540 3060, 7140 3740, 6120 340)),"
+    " ((2040 5440, 5440 4828, 6664 6460, 5984 8500, 2924 8568, 2040 5440)),"
+    " ((7480 4760, 11424 4148, 11900 6664, 8976 7752, 7480 4760)),"
+    " ((8160 8704, 12104 7820, 12580 9860, 9656 11016, 8160 8704)))"
+)
 
 
 # cases
@@ -93,7 +100,25 @@ def shape(name):
     return LayoutProblem(farm, Area.from_wkt(text), count, spacing_diameters=4.0)
 
 
-CASES = {f.__name__: f for f in (tender, scaled, iea37, shape)}
+def five_regions():
+    """81 turbines of 10 MW in five invented regions, with the wind of IEA37 case study 3 in steps of one degree."""
+    from leeward.layout import Area, LayoutProblem
+    from leeward.wind import Site, Turbine, WindFarm
+
+    figures = json.loads((DATA / "iea37-cs3.json").read_text(encoding="utf-8"))
+    directions, known = np.arange(360.0), figures["direction_deg"]
+    share = np.interp(directions, known, figures["direction_probability"], period=360.0)
+    by_speed = [
+        np.interp(directions, known, column, period=360.0)
+        for column in np.transpose(figures["speed_probability_given_direction"])
+    ]
+    probability = (share / share.sum())[:, None] * np.transpose(by_speed)
+    site = Site.from_table(directions, figures["speed_m_s"], probability, 0.075, kind="exact")
+    farm = WindFarm(site, Turbine.iea37_10mw(), "iea37_gaussian")
+    return LayoutProblem(farm, Area.from_wkt(FIVE_REGIONS), 81, spacing_m=figures["min_spacing_m"])
+
+
+CASES = {f.__name__: f for f in (tender, scaled, iea37, shape, five_regions)}
 FARM0 = ["tender", 0, 5, 66, SPACING_M]
 
 
@@ -120,6 +145,7 @@ def optimised(case, seed, options, repeats=1):
         "aep": solution.aep_gwh,
         "wake_loss": solution.wake_loss,
         "steps": solution.steps,
+        "phases": {phase.name: phase.aep_gwh for phase in solution.phases},
         "violation_m": problem.violation(solution.x, solution.y).worst_m,
         "x": solution.x.tolist(),
         "y": solution.y.tolist(),
