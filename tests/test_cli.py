@@ -114,7 +114,7 @@ def test_the_default_recipe_refines(inside, tmp_path):
     (tmp_path / "area.json").write_text(json.dumps(SQUARE))
     code, out, err = inside("optimise", "--area", "area.json", "--turbines", "3", "--effort", "fast", "-o", "x.csv")
     assert (code, err) == (0, "")
-    for said in ("after smart_start", "after descent", "smart_start+refine, effort fast", "the work budget is spent"):
+    for said in ("after smart_start", "after race", "smart_start+refine, effort fast", "the work budget is spent"):
         assert said in out
 
 

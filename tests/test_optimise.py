@@ -1,5 +1,7 @@
 """The optimiser: every layout is feasible, and as good as promised."""
 
+import json
+
 import numpy as np
 import pytest
 import yaml
@@ -9,10 +11,10 @@ from layout_cases import FARMS, LITTLE, SHAPES, assert_feasible, square
 from leeward.campaign import builtin
 from leeward.campaign.compute import POINTS_OF_A_PHASE, History
 from leeward.errors import InfeasibleError, InputError
-from leeward.layout import Area, LayoutProblem, Progress, optimise
+from leeward.layout import Area, LayoutProblem, Progress, optimise, recipes
 from leeward.layout.objective import SAMPLE, Objective
 from leeward.layout.problem import TOLERANCE_M
-from leeward.layout.recipes import MOST_RACED
+from leeward.layout.recipes import EFFORTS, MOST_RACED, Search
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 
 
@@ -199,6 +201,85 @@ def test_iea37_case_study_beats_published_layouts():
     assert solution.aep_gwh * 1e3 > 418_924
     assert np.hypot(solution.x, solution.y).max() <= 1300 + TOLERANCE_M
     assert_feasible(problem, solution.x, solution.y)
+
+
+def case_study_3():
+    figures = json.loads((DATA / "iea37-cs3.json").read_text())
+    by_direction = np.array(figures["direction_probability"])[:, None]
+    probability = by_direction * np.array(figures["speed_probability_given_direction"])
+    site = Site.from_table(figures["direction_deg"], figures["speed_m_s"], probability, 0.075, kind="exact")
+    farm = WindFarm(site, Turbine.iea37_10mw(), "iea37_gaussian")
+    area = Area.from_arrays(*np.transpose(figures["boundary_m"]["IIIa"]))
+    return LayoutProblem(farm, area, figures["turbines"], spacing_m=figures["min_spacing_m"]), figures
+
+
+@pytest.mark.slow
+def test_the_default_effort_beats_the_best_published_layout_of_case_study_3():
+    problem, figures = case_study_3()
+    found = [optimise(problem, seed) for seed in range(5)]
+    for solution in found:
+        assert_feasible(problem, solution.x, solution.y)
+    assert np.median([solution.aep_gwh for solution in found]) * 1e3 > 981_000
+    assert min(solution.aep_gwh for solution in found) * 1e3 > figures["published_mwh"]["best_found_in_the_literature"]
+
+
+def test_a_race_finds_more_than_one_descent(monkeypatch):
+    """On a rose of few directions the start decides."""
+    problem, _ = case_study_3()
+    race = [optimise(problem, seed, effort="fast") for seed in range(3)]
+    assert race[0].phases[1].name == "race"
+    monkeypatch.setattr(recipes, "MOST_STARTS", 1)
+    alone = [optimise(problem, seed, effort="fast") for seed in range(3)]
+    assert alone[0].phases[1].name == "descent"
+    assert np.median([s.aep_gwh for s in race]) > np.median([s.aep_gwh for s in alone])
+
+
+def test_polish_gains_on_the_full_rose(turbine):
+    """A table of 7200 conditions: judged on some of them drawn at random, polishing once lost energy."""
+    rng = np.random.default_rng(1)
+    probability = rng.dirichlet(np.full(360 * 20, 1.0)).reshape(360, 20)
+    site = Site.from_table(np.arange(360.0), np.linspace(1, 25, 20), probability, 0.07, kind="exact")
+    problem = LayoutProblem(WindFarm(site, turbine), square(7000), MOST_RACED + 1, spacing_m=720)
+    solution = optimise(problem, 0, effort="fast")
+    by_phase = {phase.name: phase.aep_gwh for phase in solution.phases}
+    assert by_phase["polish"] > by_phase["descent"]
+    assert solution.aep_gwh == pytest.approx(problem.farm.aep(solution.x, solution.y), rel=1e-13)
+
+
+def test_a_good_start_is_polished_and_never_lost():
+    """From the end of another run: the first descent leads away from it, the polish does not."""
+    problem, _ = case_study_3()
+    good = optimise(problem, 0, effort="fast")
+    better = optimise(problem, 1, recipe="start+refine", start=(good.x, good.y), effort="fast")
+    assert better.aep_gwh > good.aep_gwh
+
+
+def test_notes_name_phases_without_a_gain(small_site, turbine):
+    """A lone turbine yields the same everywhere."""
+    problem = LayoutProblem(WindFarm(small_site, turbine), square(2000), 1, spacing_m=720)
+    solution = optimise(problem, 0, effort="fast")
+    names = [phase.name for phase in solution.phases]
+    assert len(names) > 2
+    assert solution.notes == tuple(f"the phase {name!r} did not improve the layout" for name in names[1:])
+
+
+def test_the_full_rose_decides_if_the_judging_rose_is_in_doubt(sampled):
+    """The judging rose prefers the first layout, by less than its error; the full rose prefers the second."""
+
+    class Doubtful(Objective):
+        def judge(self, x, y):
+            return 100.0 - 0.001 * x[0], 100.0
+
+        def full(self, x, y, judged):
+            return 100.0 + x[0], 100.0 + x[0]
+
+    nowhere = np.empty(0)
+    search = Search(sampled, Doubtful(sampled), np.random.default_rng(0), EFFORTS["fast"], nowhere, nowhere)
+    search.keep(np.array([0.0]), nowhere)
+    search.keep(np.array([-1.0]), nowhere)  # judged better, and it is worse: now the error is known
+    assert search.judging_error == pytest.approx(1.001)
+    search.keep(np.array([1.0]), nowhere)
+    assert search.best_value == 101.0
 
 
 @pytest.fixture(scope="module")
