@@ -224,7 +224,7 @@ def test_where_there_is_no_layout_yet():
 
 def test_work_has_a_unit():
     told = result_facts(view(replace(own_result(), details={"work": 374188320})))
-    assert "374188320 pair evaluations (wake of one turbine on another in one wind direction)" in told
+    assert "374188320 pair evaluations (wake of one turbine on another in one wind condition)" in told
     assert "work" not in result_facts(view(replace(own_result(), details={"work": 0})))
 
 

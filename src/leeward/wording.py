@@ -80,7 +80,7 @@ def duration(seconds: float) -> str:
 
 def work_done(pairs: int) -> str:
     """Return the work of an optimisation in words. pairs: the unit of `work` in a campaign file."""
-    return f"{count(pairs, 'pair evaluation')} (wake of one turbine on another in one wind direction)"
+    return f"{count(pairs, 'pair evaluation')} (wake of one turbine on another in one wind condition)"
 
 
 def command(*words: object) -> str:
