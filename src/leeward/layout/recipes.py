@@ -59,7 +59,8 @@ RELOCATE_EVERY = 75  # steps, in the middle of a descent
 RELOCATED = 0.06  # share of the turbines
 
 LATTICES = 50  # drawn for a new start, which uses the best one
-RACING = 0.8  # share of the work for one race
+RACING = 0.8  # share of the work for one race, by which the number of starts is chosen
+RACE_ENDS = 0.9  # share of the work after which a race starts no further descent
 MOST_STARTS = 32
 FEWEST_STARTS = 4  # fewer are no race
 FIRST_ROUND, LATER_ROUNDS = 4, 2  # steps of a round of a race: the longest descent divided by this
@@ -270,8 +271,11 @@ def descended(search: Search, given: list[tuple[Array, Array]]) -> Generator[Pro
     settings = Descent(longest, FIRST_STEP * search.problem.mean_spacing_m)
     if count > 1:
         settings = replace(settings, steps=longest // FIRST_ROUND)
+    end = search.objective.work + RACE_ENDS * search.effort.steps * search.objective.effort_unit
     found = []
     for i in range(count):
+        if i > 0 and search.objective.work > end:
+            break
         x, y = given[i] if i < len(given) else best_lattice(search)
         yield from search.descend(x, y, settings, RELOCATE_EVERY)
         found.append(search.offer(search.x, search.y))
@@ -280,6 +284,8 @@ def descended(search: Search, given: list[tuple[Array, Array]]) -> Generator[Pro
         layouts = sorted(layouts, key=lambda layout: -layout.judged)[: max(1, len(layouts) // KEPT)]
         settings = replace(settings, steps=longest // LATER_ROUNDS, first_step_m=settings.first_step_m / 2)
         for i, layout in enumerate(layouts):
+            if search.objective.work > end:
+                return max(layouts, key=lambda layout: layout.judged)
             yield from search.descend(layout.x, layout.y, settings, RELOCATE_EVERY)
             layouts[i] = better(layout, search.offer(search.x, search.y)) or layout
     return max(layouts, key=lambda layout: layout.judged, default=None)
