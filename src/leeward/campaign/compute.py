@@ -29,8 +29,8 @@ ShowProgress = Callable[..., None]  # called with the keyword arguments step, ph
 class History:
     """The curve of AEP over the steps.
 
-    In a single descent and while it is polished, it shows the current layout, feasible or not, and each point is the
-    mean estimate over several steps. In a race and in the search that follows, it shows the best feasible layout, with
+    In a single descent and in the polish, it shows the current layout, feasible or not, and each point is the mean
+    estimate over several steps. In a race and in the search that follows, it shows the best feasible layout, with
     a point wherever the best AEP rises. The last point is the result.
     """
 
