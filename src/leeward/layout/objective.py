@@ -247,7 +247,7 @@ def effort_unit(turbines: int) -> int:
 def _pairs(turbines: int) -> float:
     """Return the pair evaluations that take as long as one condition of a farm, from times for 8 to 528 turbines.
 
-    Half of all pairs are not in each other's wake, whatever the wind; each turbine has a fixed cost.
+    They grow more slowly than the number of pairs, because wakes are narrow; each turbine has a fixed cost.
     """
     return 0.5 * turbines**2 + 35.0 * turbines
 
