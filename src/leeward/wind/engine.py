@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from leeward.wind.conditions import Array, Conditions
-from leeward.wind.kernels.data import ELEMENTS, Kernels, Kinds, Known, Model, Places, Wind, curves_of
+from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Known, Model, Places, Wind, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel, result_type
 
 T = TypeVar("T")
+Flags = npt.NDArray[np.uint8]
 
 LANES = 4  # several speeds per direction are padded to a multiple of this, for the vector loops
 BLOCK = 16384  # largest number of turbines x directions x speeds in a block: fits the second-level cache
@@ -67,7 +69,7 @@ def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES) -> Iterator
     # differences of large coordinates are exact; sums of their products are not
     x, y = (turbines.x[0], turbines.y[0]) if len(turbines.x) else (0.0, 0.0)
     places, at = (Places(each.x - x, each.y - y, each.kind) for each in (turbines, points))
-    extent = _extent(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)))
+    extent = extent_of(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)))
     directions, lanes = wind.speed.shape
     size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
@@ -155,6 +157,13 @@ class Engine:
         self._kernels.flow(*self._arguments(block), at, seen, model._replace(reaches=reaches, widest=widest), mean)
         return mean
 
+    def cases(self, block: Block, targets: int, group: Indices, stands: Flags, reached: Flags, *power: Array) -> None:
+        """Fill in the power (MW) of the first `targets` turbines with the wakes of neighbours only, and with all wakes.
+
+        The other arguments are those of `leeward.wind.kernels.cases`.
+        """
+        self._kernels.cases(*self._arguments(block), targets, group, stands, reached, *power)
+
     def _arguments(self, block: Block) -> tuple[Places, Wind, int, int, Kinds, Model]:
         return block.places, block.wind, block.begin, block.end, self._kinds, self._options(block.extent)
 
@@ -209,7 +218,7 @@ def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
     return np.where(quarter, np.round(cosine), cosine), np.where(quarter, np.round(sine), sine)
 
 
-def _extent(x: Array, y: Array) -> float:
+def extent_of(x: Array, y: Array) -> float:
     """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it."""
     diagonal = math.hypot(x.max() - x.min(), y.max() - y.min()) if len(x) else 0.0
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))

@@ -11,6 +11,7 @@ from collections import namedtuple
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from leeward.wind.kernels.cases import make_cases
 from leeward.wind.kernels.compile import formula, kernel, source_file
 from leeward.wind.kernels.data import Kernels
 from leeward.wind.kernels.formulas import ContributionSlopes, Formulas, Rotor, result_type
@@ -49,6 +50,7 @@ def build(formulas: Formulas) -> Kernels:
         make_marginal(sweep),
         make_gains(sweep),
         make_flow(sweep),
+        make_cases(complete, sweep),
     )
 
 

@@ -28,6 +28,7 @@ class Kernels(NamedTuple):
     marginal: Callable[..., Any]
     gains: Callable[..., Any]
     flow: Callable[..., Any]
+    cases: Callable[..., Any]
 
 
 class Places(NamedTuple):
