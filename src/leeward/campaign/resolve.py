@@ -53,7 +53,7 @@ def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
     farms, crs = _farms(spec, document)
     forms = ("file", "weibull", "table", "time_series")
     with document.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
-        site = _site(spec.site, document.folder)
+        site = complete_site(spec.site, document.folder)
     changed = {
         "frozen": True,
         "name": spec.name or printable(Path(document.where).stem),
@@ -62,7 +62,7 @@ def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
         "farms": farms,
         "turbines": types,
         "neighbours": [_neighbours(entry, number, types, document) for number, entry in enumerate(spec.neighbours)],
-        "wake_model": _wake_model(spec.wake_model, document),
+        "wake_model": complete_wake_model(spec.wake_model, document),
     }
     complete = spec.model_copy(update=changed)
     _check_counts(complete, document)
@@ -85,7 +85,7 @@ def check_crs(name: str) -> None:
         )
 
 
-def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
+def complete_site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
     if spec.built_in is not None:
         wind = Document.from_file(data_folder(spec.built_in) / "site.yaml", "a site").data
         names = ("sector_frequency", "weibull_a_m_s", "weibull_k", "turbulence_intensity")
@@ -255,7 +255,7 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], docume
         return entry.model_copy(update={"file": None, "x_m": x, "y_m": y, "turbine": turbine})
 
 
-def _wake_model(given: dict[str, Any], document: Document) -> dict[str, Any]:
+def complete_wake_model(given: dict[str, Any], document: Document) -> dict[str, Any]:
     """Return the name of a wake model and all of its options."""
     from leeward.wind.wake_models import known_wake_models, wake_model
 

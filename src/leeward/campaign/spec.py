@@ -293,7 +293,7 @@ class OptimiserSpec(Strict):
         return self.time_budget_s is None
 
 
-def _wake_model(value: Any) -> Any:
+def wake_model_section(value: Any) -> Any:
     """Return a wake model, given by its name alone or with options, as a dict."""
     value = {"name": value} if isinstance(value, str) else value
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
@@ -337,7 +337,7 @@ class CampaignSpec(Strict):
     spacing_diameters: Positive | None = None
     spacing_m: Positive | None = None
     neighbours: list[NeighboursSpec] = Field(default_factory=list)
-    wake_model: Annotated[dict[str, Any], BeforeValidator(_wake_model)] = Field(default={"name": "nygaard_2022"})
+    wake_model: Annotated[dict[str, Any], BeforeValidator(wake_model_section)] = Field(default={"name": "nygaard_2022"})
     seeds: Annotated[Any, BeforeValidator(parse_seeds)] = range(1)
     optimiser: Annotated[OptimiserSpec, BeforeValidator(none_as_empty)] = OptimiserSpec()
     execution: Annotated[Execution, BeforeValidator(none_as_empty)] = Execution()

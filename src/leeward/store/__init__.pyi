@@ -52,6 +52,13 @@ from leeward.store.directory.space import check_space as check_space, prepare_fo
 from leeward.store.directory.temporary import (
     Temporary as Temporary,
     remove_left_overs_of as remove_left_overs_of,
+    workspace as workspace,
+)
+from leeward.store.evaluations import Evaluations as Evaluations, Numbers as Numbers, StudyFacts as StudyFacts
+from leeward.store.format.evaluation_result import (
+    CASES as CASES,
+    Evaluation as Evaluation,
+    EvaluationKey as EvaluationKey,
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
 from leeward.store.format.keys import PATTERN as PATTERN, Key as Key

@@ -1,30 +1,20 @@
 """The results of a file or a run directory, as `leeward.open_layouts` returns them."""
 
-import copy
-import difflib
 import functools
 import math
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from leeward.capacity import capacity_factor, installed_power
-from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
-from leeward.files import NotAFileError, read_regular
-from leeward.store.directory.shards import was_packed
-from leeward.store.directory.sources import gather
-from leeward.store.format.found import FoundFile, FoundResult
+from leeward.errors import InputError
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import Value
 from leeward.store.format.layout_result import Result
-from leeward.store.format.verdicts import Verdict
 from leeward.store.grid import grid_dataset
-from leeward.store.isolated.reader import Reader, read_files
-from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths, is_run
+from leeward.store.results import Results
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
@@ -45,22 +35,11 @@ _TEXTS = ("status", "origin", "stop_reason", "fingerprint")
 _IN_TABLES = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # tables have units in the names
 
 
-class NoLayoutError(LeewardError, KeyError):
-    """No result has this key."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])  # a KeyError would show it in quotes
-
-
-class BadLayoutError(LeewardError):
-    """The result of this key is damaged."""
-
-
 LayoutKey = Key | tuple[int, int, int] | str
 RatedPowers = Callable[[str], Mapping[int, float]]
 
 
-class Layouts(Mapping[Key, Result]):
+class Layouts(Results[Key, Result]):
     """A mapping from keys to results, sorted by key. A child process reads each result on access.
 
     `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
@@ -71,118 +50,22 @@ class Layouts(Mapping[Key, Result]):
     state their installed power.
     """
 
+    KIND = Result.KIND
+
     def __init__(self, path: Path, also: Path | None = None, *, rated_powers: RatedPowers | None = None) -> None:
-        self.path = path
         self._rated_powers = rated_powers
-        self.attributes: Mapping[str, Value] = {}
-        self.bad: list[FoundResult | FoundFile] = []
-        self._places: dict[Key, tuple[Path, str]] = {}
-        self._reader = Reader(contents=True)
-        places = [path] if also is None else [path, also]
-        for found in read_files(file for source in gather(places) for file in source.files):
-            self._add(found)
-        self._places = dict(sorted(self._places.items()))
-        self.campaign_text = self._find_campaign()
-        if self.bad:
-            first = self.bad[0]
-            where = first.name if isinstance(first, FoundResult) else first.path.name
-            warnings.warn(
-                f"{path}: left out {len(self.bad)} damaged entries; first: {where} ({first.verdict}: {first.reason}); "
-                f"run leeward check {path}",
-                stacklevel=3,
-            )
-
-    def _add(self, found: FoundResult | FoundFile) -> None:
-        if isinstance(found, FoundFile) and was_packed(found):
-            return  # its pack is read later
-        if found.verdict is not Verdict.VALID:
-            self.bad.append(found)
-        elif isinstance(found, FoundFile):
-            self.attributes = self.attributes or found.attributes
-        elif found.key is not None:
-            name = "" if found.name == str(found.key) else found.name
-            self._places.setdefault(found.key, (found.path, name))
-
-    def _find_campaign(self) -> str:
-        if is_run(self.path):
-            frozen = RunPaths.of(self.path).campaign
-            try:
-                return read_regular(frozen, LONGEST_CAMPAIGN).decode()
-            except FileNotFoundError:
-                return ""
-            except NotAFileError as error:
-                raise BadSourceError(f"{frozen}: {error.strerror}, the campaign of the run") from error
-            except OSError as error:
-                raise StorageError(f"{frozen}: cannot be read ({error})") from error
-        return str(self.attributes.get("campaign", ""))
-
-    # --- single results ---
-
-    def __enter__(self) -> "Layouts":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the reader process. The next access starts it again."""
-        self._reader.close()
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} layouts in {self.path}{f', {len(self.bad)} damaged' if self.bad else ''}>"
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self._places)
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            return _key(key) in self._places
-        except InputError:
-            return False
+        super().__init__(path, also)
 
     def __getitem__(self, key: LayoutKey) -> Result:
-        known = _key(key)
-        if known not in self._places:
-            raise self._absent(known)
-        path, name = self._places[known]
-        for found in self._reader.read(path, [name or str(known)]):
-            if isinstance(found, FoundResult) and found.result is not None:
-                result = found.result
-            elif found.verdict is not Verdict.VALID:
-                raise BadLayoutError(f"{path}: {known} can no longer be read ({found.verdict}: {found.reason})")
-        return result
+        return super().__getitem__(key)
 
-    def _absent(self, key: Key) -> LeewardError:
-        for found in self.bad:
-            if isinstance(found, FoundResult) and found.key == key:
-                return BadLayoutError(f"{found.path}: {key} is damaged ({found.verdict}: {found.reason})")
-        near = difflib.get_close_matches(str(key), map(str, list(self._places)[:10_000]), n=3)
-        there = f"the nearest: {', '.join(near)}" if near else f"it has {len(self)} results"
-        return NoLayoutError(f"{self.path}: no result {key}; {there}")
-
-    def only(self, keys: Iterable[Key]) -> "Layouts":
-        """Return a copy with only these results."""
-        fewer = copy.copy(self)
-        fewer._reader = Reader(contents=True)
-        fewer._places = {key: self._places[key] for key in sorted(keys)}
-        return fewer
-
-    def results(self) -> Iterator[Result]:
-        """Yield all results in file order. This is the fast way to read many."""
-        names: dict[Path, list[str]] = {}
-        for key, (path, name) in self._places.items():
-            names.setdefault(path, []).append(name or str(key))
-        for found in read_files(names, contents=True, keys=names):
-            if found.verdict is not Verdict.VALID:
-                where = f": {found.name}" if isinstance(found, FoundResult) else ""
-                raise BadLayoutError(f"{found.path}{where} can no longer be read ({found.verdict}: {found.reason})")
-            if isinstance(found, FoundResult) and found.result is not None:
-                yield found.result
+    @classmethod
+    def _key(cls, key: object) -> Key:
+        if isinstance(key, str):
+            return Key.parse(key)
+        if isinstance(key, tuple) and len(key) == 3 and all(isinstance(number, int | np.integer) for number in key):
+            return Key(*map(int, key))
+        raise InputError(f"{key!r:.60} is not a key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
 
     # --- as tables ---
 
@@ -238,14 +121,6 @@ class Layouts(Mapping[Key, Result]):
     def _rated_mw(self) -> Mapping[int, float]:
         """The rated power of each turbine type in the campaign (MW); empty if unknown."""
         return {} if self._rated_powers is None or not self.campaign_text else self._rated_powers(self.campaign_text)
-
-
-def _key(key: object) -> Key:
-    if isinstance(key, str):
-        return Key.parse(key)
-    if isinstance(key, tuple) and len(key) == 3 and all(isinstance(number, int | np.integer) for number in key):
-        return Key(*map(int, key))
-    raise InputError(f"{key!r:.60} is not a key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
 
 
 def _finite(value: Value | None) -> Any:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.errors import InputError
+from leeward.store.format.evaluation_result import Evaluation
 from leeward.store.format.kind import AnyResult
 from leeward.store.format.layout_result import Result
 
-KINDS: dict[str, type[AnyResult]] = {Result.KIND: Result}
+KINDS: dict[str, type[AnyResult]] = {Result.KIND: Result, Evaluation.KIND: Evaluation}
 
 
 def kind_name(attributes: Mapping[str, object]) -> str:
