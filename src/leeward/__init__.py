@@ -6,5 +6,5 @@
 from leeward.lazy import lazy_names
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "open_layouts", "run"]
+__all__ = ["__version__", "evaluate", "load", "open_layouts", "open_study", "run"]
 __getattr__ = lazy_names(__name__, __file__)

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple, Protocol, Self
 from leeward.campaign.execution import Execution
 from leeward.store import Brief, FoundResult, Key, Result, Value
 
-WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, imported when used
+WORKS = {  # class of each kind, imported when used
+    "layouts": "leeward.campaign.work:LayoutWork",
+    "evaluations": "leeward.study.work:StudyWork",
+}
 
 
 class Adoption(Protocol):

@@ -1,0 +1,350 @@
+"""A study: its tasks, the settings that each depends on, and the computation of one."""
+
+import functools
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leeward.campaign.compute import versions
+from leeward.campaign.document import Document, plain
+from leeward.campaign.execution import Defaults, Execution
+from leeward.campaign.fingerprint import digest, site_settings, turbine_settings
+from leeward.campaign.physics import turbine_of
+from leeward.campaign.validation import validated
+from leeward.capacity import GWH_PER_MW
+from leeward.errors import InputError
+from leeward.store import Evaluation, EvaluationKey, Value, utc_now
+from leeward.study.data import NEVER, NO_NUMBER, Floats, StudyData, data_from
+from leeward.study.resolve import resolved
+from leeward.study.scenarios import WAKE_MODEL
+from leeward.study.spec import StudySpec
+from leeward.study.wind import Series, Wind, site_with
+
+if TYPE_CHECKING:
+    from leeward.study.judge import Judge
+    from leeward.wind import Turbine, WakeModel
+    from leeward.wind.scenarios import ScenarioFarm
+
+METHOD_VERSION = 1  # of evaluations: increased whenever the same settings give different numbers
+FARMS_KEPT = 4  # each holds the results of its target without neighbours
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A layout of a study. x, y: m."""
+
+    name: str
+    x: Floats
+    y: Floats
+    turbine: "Turbine"
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbour(Placed):
+    """A neighbour in a scenario. first: the step from which it stands. end: the step after the last, or None.
+
+    farm_idx, type_idx, seed: None for turbines that are given by their positions.
+    """
+
+    first: int
+    end: int | None
+    farm_idx: int | None
+    type_idx: int | None
+    seed: int | None
+
+
+class Study:
+    """Target layouts x scenarios, with wind, wake model and cases. Make one with `leeward.study.load_study`.
+
+    It never changes: `with_overrides` returns a new one. data: its content as arrays.
+    """
+
+    def __init__(self, data: StudyData) -> None:
+        self.data = data
+        self.name, self.crs = data.name, data.crs
+        self.cases, self.keep = data.cases, data.keep
+        self.execution: Execution = data.execution
+        self.targets: Mapping[int, str] = MappingProxyType(
+            {number: data.layouts.names[layout] for number, layout in enumerate(data.targets)}
+        )
+        self.scenarios: Mapping[int, str] = MappingProxyType(
+            dict(zip(data.scenarios, data.scenario_names, strict=True))
+        )
+        self.weights: Mapping[int, float] = MappingProxyType(
+            dict(zip(data.scenarios, data.weights.tolist(), strict=True))
+        )
+        self.windows = tuple(name for name, _, _ in data.windows)
+        self.n_tasks = len(self.targets) * len(self.scenarios)
+        self.method_version = METHOD_VERSION
+        self._position = {number: position for position, number in enumerate(data.scenarios)}
+        self._first_row = np.searchsorted(data.rows.scenario, np.arange(len(data.scenarios) + 1))
+        self._farm = functools.lru_cache(FARMS_KEPT)(self._new_farm)
+        self._turbine = functools.cache(lambda number: turbine_of(data.turbines[number]))
+        self._layout_digest = functools.cache(self._new_layout_digest)
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> "Study":
+        """Return the study that `frozen_text` wrote. where: its name in errors."""
+        return cls(data_from(text, where))
+
+    def frozen_text(self) -> str:
+        """Return the study as YAML that refers to no file; `from_text` reads it back."""
+        return self.data.text(with_execution=True)
+
+    def study_text(self) -> str:
+        """Return `frozen_text` without the section `execution`."""
+        return self.data.text(with_execution=False)
+
+    def with_execution(self, **settings: Any) -> "Study":
+        """Return the study with some settings of its execution replaced; None keeps a setting."""
+        given = {name: plain(value) for name, value in settings.items() if value is not None}
+        for section in ("dask", "slurm"):
+            if section in given:
+                known = self.execution.model_dump(exclude_unset=True).get(section, {})
+                given[section] = {**known, **given[section]}
+        data = {"execution": {**self.execution.model_dump(exclude_unset=True), **given}}
+        execution = validated(Defaults, Document(f"the options of {self.name}", data)).execution
+        return Study(StudyData(**{**vars(self.data), "execution": execution}))
+
+    def __repr__(self) -> str:
+        return f"<Study {self.name}: {len(self.targets)} target(s) x {len(self.scenarios)} scenario(s)>"
+
+    # --- tasks ---
+
+    def tasks(self) -> Iterator[EvaluationKey]:
+        """Return all keys, scenario by scenario."""
+        return (EvaluationKey(target, scenario) for scenario in self.scenarios for target in self.targets)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, tuple) and len(key) == 2 and key[0] in self.targets and key[1] in self._position
+
+    def target(self, target_idx: int) -> Placed:
+        """Return a target layout."""
+        if target_idx not in self.targets:
+            raise InputError(f"target {target_idx} is not in the study {self.name}; it has {len(self.targets)} targets")
+        return Placed(*self._placed(self.data.targets[target_idx]))
+
+    def neighbours(self, scenario_idx: int) -> Sequence[Neighbour]:
+        """Return the neighbours of a scenario, in the order in which they are built."""
+        rows, layouts = self.data.rows, self.data.layouts
+        found = []
+        for row in self._rows(scenario_idx):
+            layout, end = int(rows.layout[row]), int(rows.end[row])
+            numbers = [None if number == NO_NUMBER else int(number) for number in layouts.keys[layout]]
+            placed = self._placed(layout)
+            found.append(Neighbour(*placed, int(rows.first[row]), None if end == NEVER else end, *numbers))
+        return found
+
+    def overrides(self, scenario_idx: int) -> Mapping[str, Any]:
+        """Return what a scenario changes: turbulence_intensity, wind, and options as `wake_model.NAME`."""
+        return self.data.overrides[self._position_of(scenario_idx)]
+
+    @property
+    def times(self) -> Sequence[str]:
+        """The ISO times of the steps; empty if the wind is a rose or has no dates."""
+        wind = next(iter(self.data.winds.values()))
+        return wind.times if isinstance(wind, Series) else []
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps; 0 if the wind is a rose."""
+        wind = next(iter(self.data.winds.values()))
+        return len(wind) if isinstance(wind, Series) else 0
+
+    def result_bytes(self) -> dict[str, int]:
+        """Return the bytes of each kept quantity in one result, that of the largest target."""
+        turbines = max(len(self.target(number).x) for number in self.targets)
+        sizes = {
+            "aep": len(self.cases) + 1,
+            "windows": len(self.cases) * len(self.windows),
+            "farm_power": len(self.cases) * self.n_steps,
+            "turbine_power": len(self.cases) * self.n_steps * turbines,
+        }
+        return {name: 8 * size for name, size in sizes.items() if name in self.keep}
+
+    # --- what a task depends on ---
+
+    def settings(self, key: EvaluationKey) -> dict[str, Any]:
+        """Return all settings that the numbers of a task depend on; digests stand for long ones."""
+        data, rows = self.data, self.data.rows
+        overrides = dict(self.overrides(key.scenario_idx))
+        wind = overrides.pop("wind", next(iter(data.winds)))
+        neighbours = [
+            {
+                "layout": self._layout_digest(int(rows.layout[row])),
+                "first": int(rows.first[row]),
+                "end": int(rows.end[row]),
+            }
+            for row in self._rows(key.scenario_idx)
+        ]
+        return {
+            "method_version": self.method_version,
+            "target": self._layout_digest(data.targets[key.target_idx]),
+            "wind": self._wind_digests[wind],
+            "wake_model": dict(data.wake_model),
+            "overrides": overrides,
+            "neighbours": neighbours,
+            "cases": list(self.cases),
+            "keep": list(self.keep),
+            "windows": [list(window) for window in data.windows] if "windows" in self.keep else [],
+        }
+
+    def fingerprint(self, key: EvaluationKey, version: int | None = None) -> str:
+        """Return the SHA-256 of the settings of a task. version: the method version; None for the installed one."""
+        settings = self.settings(key)
+        return digest(settings if version is None else {**settings, "method_version": version})
+
+    def _new_layout_digest(self, layout: int) -> str:
+        x, y = self.data.layouts.place(layout)
+        turbine = turbine_settings(self.data.turbines[int(self.data.layouts.turbine[layout])])
+        return digest({"x": x.tolist(), "y": y.tolist(), "turbine": turbine})
+
+    @functools.cached_property
+    def _wind_digests(self) -> dict[str, str]:
+        return {name: digest(_wind_settings(wind)) for name, wind in self.data.winds.items()}
+
+    # --- computation ---
+
+    def evaluate(self, key: EvaluationKey) -> Evaluation:
+        """Return the result of a task."""
+        if key not in self:
+            raise InputError(f"{key} is not a task of {self!r}")
+        began = time.monotonic()
+        from leeward.wind.scenarios import Group
+
+        farm = self._farm(key.target_idx, *self._setting(key.scenario_idx))
+        neighbours = self.neighbours(key.scenario_idx)
+        groups = [Group(one.x, one.y, one.turbine, one.first, one.end) for one in neighbours]
+        power = farm.evaluate(groups, [*self.cases, "none"])
+        weight = farm.site.conditions.weight
+        totals = {case: np.einsum("tds,ds->", values, weight) * GWH_PER_MW for case, values in power.items()}
+        target = self.target(key.target_idx)
+        details: dict[str, Value] = {
+            "target": self.targets[key.target_idx],
+            "scenario": self.scenarios[key.scenario_idx],
+            "weight": self.weights[key.scenario_idx],
+            "windows": ",".join(self.windows) if "windows" in self.keep else "",
+            "n_turbines": len(target.x),
+            "n_neighbours": sum(len(one.x) for one in neighbours),
+            "installed_mw": len(target.x) * float(target.turbine.rated_power_mw),
+            "seconds": time.monotonic() - began,
+            "host": socket.gethostname(),
+            "created": utc_now(),
+            "versions": versions(),
+            "method_version": self.method_version,
+        }
+        return Evaluation(
+            key=key,
+            cases=self.cases,
+            aep_gwh=np.array([totals[case] for case in self.cases]),
+            gross_aep_gwh=float(totals["none"]),
+            fingerprint=self.fingerprint(key),
+            details=details,
+            **self._kept(power),  # type: ignore[arg-type]
+        )
+
+    def warm_up(self) -> None:
+        """Compile the kernels, or load them from the cache."""
+        from leeward.wind.scenarios import Group, ScenarioFarm
+
+        turbine, wind = self._turbine(0), next(iter(self.data.winds.values()))
+        if isinstance(wind, Series):
+            wind = Series(wind.direction[:2], wind.speed[:2], wind.turbulence_intensity[:2], wind.hours_per_step)
+        reach = 5.0 * turbine.rotor_diameter_m
+        farm = ScenarioFarm(site_with(wind, None), turbine, [0.0, reach], [0.0, 0.0], self._wake_model({}))
+        farm.evaluate([Group(np.array([0.0, reach]), np.array([reach, reach]), turbine)], ["all", "external"])
+
+    def _kept(self, power: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the optional datasets of a result."""
+        if not self.n_steps:
+            return {}
+        series = np.array([power[case][:, :, 0] for case in self.cases])  # cases, turbines, steps
+        farm = series.sum(axis=1)
+        found = {}
+        if "windows" in self.keep:
+            means = [farm[:, first:end].mean(axis=1) for _, first, end in self.data.windows]
+            found["window_power_mw"] = np.array(means).reshape(len(means), len(self.cases)).T
+        if "farm_power" in self.keep:
+            found["farm_power_mw"] = farm
+        if "turbine_power" in self.keep:
+            found["turbine_power_mw"] = series.transpose(0, 2, 1)
+        return found
+
+    def _setting(self, scenario_idx: int) -> tuple[str, float | None, tuple[tuple[str, Any], ...]]:
+        """Return wind, turbulence intensity and wake-model options of a scenario."""
+        overrides = self.overrides(scenario_idx)
+        options = {
+            name.removeprefix(WAKE_MODEL): value for name, value in overrides.items() if name.startswith(WAKE_MODEL)
+        }
+        wind = overrides.get("wind", next(iter(self.data.winds)))
+        return wind, overrides.get("turbulence_intensity"), tuple(sorted(options.items()))
+
+    def _new_farm(
+        self, target_idx: int, wind: str, turbulence_intensity: float | None, options: tuple[tuple[str, Any], ...]
+    ) -> "ScenarioFarm":
+        from leeward.wind.scenarios import ScenarioFarm
+
+        target, types = self.target(target_idx), [self._turbine(number) for number in range(len(self.data.turbines))]
+        site = site_with(self.data.winds[wind], turbulence_intensity)
+        return ScenarioFarm(site, target.turbine, target.x, target.y, self._wake_model(dict(options)), types=types)
+
+    def _wake_model(self, options: Mapping[str, Any]) -> "WakeModel":
+        from leeward.wind.wake_models import wake_model
+
+        given = {**self.data.wake_model, **options}
+        name = given.pop("name")
+        return type(wake_model(name))(**given)
+
+    def _placed(self, layout: int) -> tuple[str, Floats, Floats, "Turbine"]:
+        layouts = self.data.layouts
+        return layouts.names[layout], *layouts.place(layout), self._turbine(int(layouts.turbine[layout]))
+
+    def _position_of(self, scenario_idx: int) -> int:
+        if scenario_idx not in self._position:
+            raise InputError(f"scenario {scenario_idx} is not in the study {self.name}")
+        return self._position[scenario_idx]
+
+    def _rows(self, scenario_idx: int) -> list[int]:
+        """Return the rows of a scenario, sorted so that their order in a table does not matter."""
+        position, rows = self._position_of(scenario_idx), self.data.rows
+        found = range(self._first_row[position], self._first_row[position + 1])
+        return sorted(
+            found, key=lambda row: (rows.first[row], rows.end[row], self._layout_digest(int(rows.layout[row])))
+        )
+
+    @functools.cached_property
+    def judge(self) -> "Judge":
+        """Checks a stored result: `judge(result)` returns a sentence that says what is wrong, or None."""
+        from leeward.study.judge import Judge
+
+        return Judge(self)
+
+
+def _wind_settings(wind: Wind) -> dict[str, Any]:
+    if not isinstance(wind, Series):
+        return {"site": site_settings(wind)}
+    parts = ("direction", "speed", "turbulence_intensity")
+    return {name: getattr(wind, name).tolist() for name in parts} | {"hours_per_step": wind.hours_per_step}
+
+
+def load_study(source: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
+    """Return a study from a YAML file, or from a dict of the same shape."""
+    if isinstance(source, Mapping):
+        document = Document("the study", plain(source), Path.cwd())
+    elif isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if not path.is_file():
+            raise InputError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; expected a study file")
+        document = Document.from_file(path, "a study file")
+    else:
+        raise InputError(f"the study is {source!r:.60}; expected the path of a YAML file, or a dict")
+    if isinstance(document.data, Mapping) and "packed" in document.data:
+        return Study.from_text(Path(str(source)).read_text(encoding="utf-8"), document.where)
+    return Study(resolved(validated(StudySpec, document), document))

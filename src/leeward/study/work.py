@@ -1,0 +1,84 @@
+"""The kind of work `evaluations`: one task for every target and scenario of a study."""
+
+import functools
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any
+
+from leeward.campaign.execution import Execution, with_user_defaults
+from leeward.campaign.fingerprint import differences
+from leeward.errors import InputError
+from leeward.store import Evaluation, EvaluationKey, FoundResult, Value
+from leeward.study.selection import chosen_evaluations
+from leeward.study.study import Study
+
+MOST_COMPARED = 20
+
+
+class StudyWork:
+    """A study as work for runs, engines and workers. See `leeward.engines.work.Work`."""
+
+    kind = "evaluations"
+
+    def __init__(self, study: Study) -> None:
+        self.source = study
+        self.name = study.name
+        self.n_tasks = study.n_tasks
+        self.method_version = study.method_version
+        self.frozen_text, self.study_text = study.frozen_text, study.study_text
+        self.fingerprint = study.fingerprint
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> "StudyWork":
+        return cls(Study.from_text(text, where))
+
+    @functools.cached_property
+    def execution(self) -> Execution:
+        return with_user_defaults(self.source.execution)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.source
+
+    def __repr__(self) -> str:
+        return repr(self.source)
+
+    def check(self) -> Iterable[str]:
+        return ()
+
+    def select(self, only: str | Collection[EvaluationKey] | None) -> Iterable[EvaluationKey]:
+        return self.source.tasks() if only is None else chosen_evaluations(self.source, only)
+
+    def group(self, key: EvaluationKey) -> int:
+        return key.target_idx
+
+    def compute(self, key: EvaluationKey, show_progress: Callable[..., None]) -> Evaluation:
+        return self.source.evaluate(key)
+
+    def warm_up(self) -> None:
+        self.source.warm_up()
+
+    def version_of(self, key: EvaluationKey, fingerprint: str | None, stated: int | None) -> int | None:
+        version = self.method_version if stated is None else stated
+        return version if fingerprint == self.fingerprint(key, version) else None
+
+    def attributes(self) -> dict[str, Value]:
+        study = self.source
+        return {"campaign": study.study_text(), "campaign_name": study.name, "crs": study.crs or ""}
+
+    def differences(self, before: "StudyWork", keys: Iterable[EvaluationKey]) -> list[str]:
+        found: dict[str, None] = {}
+        for key in sorted(key for key in keys if key in before.source)[:MOST_COMPARED]:
+            lines = differences(self.source.settings(key), before.source.settings(key))
+            found |= dict.fromkeys(f"{key}: {line}" for line in lines)
+        return list(found)[:MOST_COMPARED]
+
+    def result_bytes(self, keys: Iterable[EvaluationKey] | None) -> int:
+        return sum(self.source.result_bytes().values())
+
+    def adopt(
+        self, sources: Iterable[Path], done: Collection[EvaluationKey], keep_infeasible: bool, store: Any, notice: Any
+    ) -> Any:
+        raise InputError("a study cannot adopt results of another origin; merge studies with `leeward merge`")
+
+    def refusal(self, found: FoundResult) -> str | None:
+        return "a study cannot adopt results of another origin"
