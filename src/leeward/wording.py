@@ -13,6 +13,7 @@ from typing import Any
 # for bytes of file names that are not UTF-8
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+COMMANDS = {"layouts": ("run", "layouts.h5"), "evaluations": ("evaluate", "study.h5")}  # its default output, by kind
 
 
 def printable(text: str) -> str:
@@ -98,18 +99,24 @@ def _quoted(word: str) -> str:
     return f"$'{''.join(letters)}'"
 
 
-def run_command(output: str | Path, campaign: str | Path | None = None) -> list[object]:
-    """Return the words of the command that resumes a run. campaign: default is the one in the run directory."""
+def run_command(output: str | Path, campaign: str | Path | None = None, kind: str = "layouts") -> list[object]:
+    """Return the words of the command that resumes a run. campaign: default is the one in the run directory.
+
+    kind: the kind of work of the run, "layouts" or "evaluations".
+    """
     output = Path(output)
-    words: list[object] = ["run", campaign or output.with_suffix(".run") / "campaign.yaml"]
-    return words if str(output) == "layouts.h5" else [*words, "-o", output]
+    name, usual = COMMANDS[kind]
+    words: list[object] = [name, campaign or output.with_suffix(".run") / "campaign.yaml"]
+    return words if str(output) == usual else [*words, "-o", output]
 
 
-def compute_command(path: Path, campaign: str | None, file: str | Path) -> str:
+def compute_command(path: Path, campaign: str | None, file: str | Path, kind: str = "layouts") -> str:
     """Return the command that computes the tasks listed in a file, and keeps the results at `path`."""
     if path.suffix == ".run" or (path.suffix == ".h5" and path.with_suffix(".run").is_dir()):
-        return command(*run_command(path.with_suffix(".h5"), campaign), "--only-from", file)
-    output = path if path.suffix == ".h5" else Path("layouts.h5")
+        return command(*run_command(path.with_suffix(".h5"), campaign, kind), "--only-from", file)
+    output = path if path.suffix == ".h5" else Path(COMMANDS[kind][1])
+    if kind == "evaluations":  # a study adopts nothing, but it resumes from its output
+        return command(*run_command(output, campaign or "STUDY", kind), "--only-from", file)
     return command(*run_command(output, campaign or "CAMPAIGN"), "--adopt", path, "--only-from", file)
 
 

@@ -16,14 +16,24 @@ def asset(name: str) -> bytes:
     return resources.files("leeward.pages").joinpath("assets", name).read_bytes()
 
 
-def live_page(title: str, here: str, campaign: str, content: Iterable[Child], refresh_s: float | None) -> str:
-    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None: no updates."""
+def live_page(
+    title: str,
+    here: str,
+    campaign: str,
+    content: Iterable[Child],
+    refresh_s: float | None,
+    pages: Sequence[str] = MENU,
+) -> str:
+    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None: no updates.
+
+    pages: the names of the other pages in the menu.
+    """
     head = [
         tag("link", {"rel": "stylesheet", "href": "/style.css"}),
         tag("link", {"rel": "icon", "href": "/icon.svg", "type": "image/svg+xml"}),
         tag("script", {"src": "/live.js", "defer": True}),
     ]
-    menu = _menu("pages of the campaign", [("/", "Overview"), *((f"/{name.lower()}", name) for name in MENU)], here)
+    menu = _menu("pages of the campaign", [("/", "Overview"), *((f"/{name.lower()}", name) for name in pages)], here)
     top = tag("header", None, tag("a", {"href": "/", "class": "brand"}, "leeward"), tag("span", None, campaign), menu)
     skip = tag("a", {"href": "#content", "class": "skip"}, "Skip to content")
     main = tag("main", {"id": "content", "data-refresh": refresh_s}, *content)

@@ -9,7 +9,7 @@ from leeward.pages.charts import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.parts import Links
 from leeward.store import Key
-from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, is_out_of_room, key_of
+from leeward.watch import MAKE_ROOM, Cell, FailedTask, Progress, Snapshot, WorkerSeen, best_cell, is_out_of_room, key_of
 from leeward.wording import command, count, duration, json_text, run_command
 
 MOST_CELLS = 3000  # most cells in the grid of one page
@@ -17,13 +17,15 @@ AUDIT_PAGE = 100  # events of the audit trail on one page
 LONGEST_VALUE = 160  # characters of a value in the audit trail; longer ones are folded
 
 
-def progress(seen: Snapshot, *, live: bool = False) -> Markup:
+def progress(seen: Progress, *, live: bool = False) -> Markup:
     """Return the progress of all tasks, as a bar and as a list of counts."""
     waiting = None if seen.missing is None else max(seen.missing - seen.failed - seen.running, 0)
     counts = {"done": seen.done, "failed": seen.failed, "running": seen.running}
     total = seen.expected if seen.expected is not None else seen.done
     share = f"{100 * seen.done / total:.1f}".removesuffix(".0") if total else "0"
-    headline = f"{seen.done} of {seen.expected} layouts" if seen.expected is not None else count(seen.done, "layout")
+    headline = count(seen.done, seen.NOUN)
+    if seen.expected is not None:
+        headline = f"{seen.done} of {seen.expected} {seen.NOUN}s"
     lines: list[tuple[Child, Child]] = [
         (parts.state_mark(state) if number else parts.state_words(state), number) for state, number in counts.items()
     ]
@@ -35,8 +37,8 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
         left = "not known yet" if seen.seconds_left is None else duration(seen.seconds_left)
         lines.append(("time left", left))
     if seen.beyond:
-        lines.append(("not in the campaign", seen.beyond))
-    if seen.optimiser:
+        lines.append((f"not in the {'study' if seen.KIND == 'evaluations' else 'campaign'}", seen.beyond))
+    if isinstance(seen, Snapshot) and seen.optimiser:
         lines.append(("optimiser", seen.optimiser))
     return parts.section(
         "progress",
@@ -113,7 +115,7 @@ def _cell(cell: Cell, links: Links) -> Markup:
     return tag("span" if address is None else "a", {"class": "cell", "href": address, "title": words}, *inner)
 
 
-def workers(seen: Snapshot, links: Links, most: int | None = None) -> Markup:
+def workers(seen: Progress, links: Links, most: int | None = None) -> Markup:
     """Return a table of the workers and their tasks; those that look hung come first."""
     if not seen.workers:
         return parts.section("workers", "Workers", tag("p", None, "There are no live workers."), live=links.is_live)
@@ -134,24 +136,26 @@ def workers(seen: Snapshot, links: Links, most: int | None = None) -> Markup:
     )
 
 
-def _worker_row(worker: WorkerSeen, seen: Snapshot, links: Links) -> list[Child]:
-    key = key_of(worker.task or "")
+def _worker_row(worker: WorkerSeen, seen: Progress, links: Links) -> list[Child]:
+    key = parts.key_or_none(worker.task or "")
     task = "–" if key is None else parts.link(links.task(key), str(key))
     age = f"{duration(worker.age_s)} ago"
     sign = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
-    factor = None if key is None else capacity_factor(worker.best_aep, seen.installed_mw(*key[:2]))
+    factor = None
+    if isinstance(seen, Snapshot) and isinstance(key, Key):
+        factor = capacity_factor(worker.best_aep, seen.installed_mw(*key[:2]))
     doing = (worker.phase or worker.state) if worker.task else worker.state
     since = "" if worker.task_s is None else duration(worker.task_s)
     step = worker.step if worker.task else ""
     return [worker.name, task, doing, step, parts.gwh(worker.best_aep), parts.percent(factor), since, sign]
 
 
-def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links) -> Markup:
+def failures(seen: Progress, shown: Sequence[FailedTask], links: Links) -> Markup:
     """Return the failed tasks, with tracebacks and the command that retries them."""
     if not seen.failures:
         return parts.section("failures", "Failures", tag("p", None, "None."), live=links.is_live)
     more = len(seen.failures) - len(shown)
-    retry = command(*run_command(seen.output), "--retry-failed")
+    retry = command(*run_command(seen.output, kind=seen.KIND), "--retry-failed")
     out_of_room = sum(failed.final and is_out_of_room(failed.message) for failed in seen.failures)
     no_room = f"In {count(out_of_room, 'task')} the turbines do not fit. {MAKE_ROOM}"
     return parts.section(
@@ -166,8 +170,8 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links) -> Marku
     )
 
 
-def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
-    key = key_of(failed.key)
+def failure(failed: FailedTask, seen: Progress, links: Links) -> Markup:
+    key = parts.key_or_none(failed.key)
     name = failed.key if key is None else parts.link(links.task(key), failed.key)
     state = "failed" if failed.final else "again"
     took = "" if failed.seconds is None else f", after {duration(failed.seconds)}"
@@ -183,22 +187,23 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
     )
 
 
-def _advice(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
+def _advice(failed: FailedTask, key: Any, seen: Progress) -> Markup | None:
     """Return advice on a task that is not retried automatically."""
     if is_out_of_room(failed.message) or key is None:
         return tag("p", None, MAKE_ROOM) if is_out_of_room(failed.message) else None
-    only = f"farm={key.farm_idx} type={key.type_idx} seed={key.seed}"
-    retry = command(*run_command(seen.output), "--retry-failed", "--only", only)
+    names = (name.removesuffix("_idx") for name in key._fields)
+    only = " ".join(f"{name}={number}" for name, number in zip(names, key, strict=True))
+    retry = command(*run_command(seen.output, kind=seen.KIND), "--retry-failed", "--only", only)
     return tag("p", None, "To retry: ", parts.to_copy(retry))
 
 
-def remarks(seen: Snapshot) -> Markup:
+def remarks(seen: Progress) -> Markup:
     """Return a list of problems, and of commands to run next."""
     lines = [tag("li", None, line) for line in _remarks(seen)]
     return parts.section("remarks", "Notes", tag("ul", None, lines), live=True)
 
 
-def _remarks(seen: Snapshot) -> Iterator[Child]:
+def _remarks(seen: Progress) -> Iterator[Child]:
     yield from seen.notes
     if seen.quarantined:
         yield f"{count(seen.quarantined, 'file')} in quarantine"
@@ -207,7 +212,7 @@ def _remarks(seen: Snapshot) -> Iterator[Child]:
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
     if seen.run and not seen.is_running and (seen.missing or 0) > seen.failed:
-        yield join(["To resume: ", parts.to_copy(command(*run_command(seen.output)))])
+        yield join(["To resume: ", parts.to_copy(command(*run_command(seen.output, kind=seen.KIND)))])
     if seen.missing and not seen.run:
         yield join(["To list the missing results: ", parts.to_copy(command("missing", seen.path))])
     places = [*([seen.run] if seen.run else []), *([seen.output] if seen.output_exists else [])]

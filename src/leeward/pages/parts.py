@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
+from leeward.errors import InputError
 from leeward.pages.html import Child, Markup, tag
-from leeward.store import Key
+from leeward.store import parse_key
 
 MARKS = {"done": "✓", "failed": "✗", "again": "↻", "running": "▶", "missing": "·"}
 WORDS = {"done": "done", "failed": "failed", "again": "to be retried", "running": "running", "missing": "not started"}
@@ -21,9 +23,9 @@ class Links:
     """
 
     is_live: bool
-    keys: frozenset[Key] = frozenset()
+    keys: frozenset[Any] = frozenset()
 
-    def task(self, key: Key) -> str | None:
+    def task(self, key: Any) -> str | None:
         """Return the address of a task."""
         if self.is_live:
             return f"/task/{key}"
@@ -39,6 +41,14 @@ class Links:
         if self.is_live:
             return self.tasks({"farm": farm_idx, "type": type_idx, "sort": "-aep"})
         return f"#farm{farm_idx}"
+
+
+def key_or_none(name: str) -> Any:
+    """Return the key, of any kind of work, that a text names; None if it is not a key."""
+    try:
+        return parse_key(name)
+    except InputError:
+        return None
 
 
 def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:

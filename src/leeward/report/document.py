@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import farm_map, layout_plan, loss_scale
 from leeward.pages.parts import Links, facts, folded, gwh, megawatts, percent, section, table, to_copy
+from leeward.report.study import study_html
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
@@ -33,6 +35,7 @@ from leeward.watch import (
     farm_shapes,
     find_result,
     find_results,
+    kind_of,
     layout_view,
     neighbours_of,
     observe,
@@ -72,15 +75,16 @@ class _Content:
 
 def report_html(
     path: Path,
-    campaign: Campaign | None = None,
+    campaign: Any = None,
     on_event: OnEvent | None = None,
     *,
     tell: Callable[[str], None] | None = None,
 ) -> str:
     """Return the report of a run directory or a file of results as HTML.
 
-    campaign: replaces the campaign found with the results. on_event: called at each stage with an event, a dict whose
-    key "event" is its kind, and whose key "text" describes the stage. tell: the old name; called with the text alone.
+    campaign: replaces the campaign or study found with the results. on_event: called at each stage with an event, a
+    dict whose key "event" is its kind, and whose key "text" describes the stage. tell: the old name; called with the
+    text alone.
     """
     if tell is not None:
         warn_renamed("tell=", "on_event=")
@@ -91,6 +95,8 @@ def report_html(
         if tell is not None:
             tell(text)
 
+    if kind_of(path) == "evaluations":
+        return study_html(path, campaign, emit)
     found = _read(path, campaign, emit)
     seen = found.seen
     links = Links(is_live=False, keys=frozenset(found.views))

@@ -1,10 +1,12 @@
 from leeward.watch.activity import audit_events as audit_events
+from leeward.watch.comparison import Comparison as Comparison, campaigns_of as campaigns_of, work_from as work_from
 from leeward.watch.data import (
     Absence as Absence,
     AbsentTask as AbsentTask,
     FailedTask as FailedTask,
     Holder as Holder,
     HostSeen as HostSeen,
+    Progress as Progress,
     WorkerSeen as WorkerSeen,
 )
 from leeward.watch.kinds import (
@@ -14,12 +16,7 @@ from leeward.watch.kinds import (
     result_lines as result_lines,
     snapshot as snapshot,
 )
-from leeward.watch.layouts.campaigns import (
-    Comparison as Comparison,
-    campaign_of as campaign_of,
-    campaigns_of as campaigns_of,
-    united as united,
-)
+from leeward.watch.layouts.campaigns import campaign_of as campaign_of, united as united
 from leeward.watch.layouts.cells import (
     Cell as Cell,
     best_cell as best_cell,
@@ -53,7 +50,22 @@ from leeward.watch.layouts.tasks import (
 )
 from leeward.watch.places import (
     demand_place as demand_place,
+    kind_of as kind_of,
     paths_of as paths_of,
     run_of as run_of,
 )
 from leeward.watch.single import ResultSeen as ResultSeen, find_result as find_result, find_results as find_results
+from leeward.watch.studies.snapshot import (
+    BlockSeen as BlockSeen,
+    Figures as Figures,
+    StudyObservation as StudyObservation,
+    StudySnapshot as StudySnapshot,
+    TargetSeen as TargetSeen,
+    study_of as study_of,
+)
+from leeward.watch.studies.views import (
+    EvaluationView as EvaluationView,
+    FarmSeen as FarmSeen,
+    evaluation_view as evaluation_view,
+    losses_of as losses_of,
+)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from leeward.errors import InputError
 from leeward.wording import duration
@@ -128,8 +128,11 @@ class Progress:
     index, None without a valid index. campaign: its name. expected, missing: None if unknown. done: expected results;
     beyond: results that are not or no longer expected. failed, running: of the missing ones. quarantined: files.
     unreadable_lines: of the index. notes: other problems. rate_per_hour: recent results per hour; None if unknown, or
-    if nothing is left to compute.
+    if nothing is left to compute. KIND: the name of the kind of work. NOUN: one result of this kind.
     """
+
+    KIND: ClassVar[str] = ""
+    NOUN: ClassVar[str] = "result"
 
     path: str
     run: str | None

@@ -1,6 +1,6 @@
 """Read the current state of a run directory or file, of any kind of work.
 
-kind: the name of the kind in KINDS. A run directory does not state it, so the caller gives it.
+kind: the name of the kind in KINDS; None: find it with `kind_of`.
 """
 
 import time
@@ -9,24 +9,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from leeward.campaign import Campaign
 from leeward.errors import InputError, StorageError
 from leeward.store import whole_lines
 from leeward.watch.activity import read_holder
-from leeward.watch.data import Absence, AbsentTask
-from leeward.watch.layouts.snapshot import LAYOUTS, Observation, Snapshot
-from leeward.watch.places import demand_place, run_of
+from leeward.watch.data import Absence, AbsentTask, Kind
+from leeward.watch.layouts.snapshot import LAYOUTS
+from leeward.watch.places import demand_place, kind_of, run_of
 from leeward.watch.present import Present, present_in_file, present_in_run
 from leeward.watch.read import Reading, is_alive, read_place
+from leeward.watch.studies.snapshot import EVALUATIONS
 
-KINDS = {"layouts": LAYOUTS}  # by name
+KINDS = {"layouts": LAYOUTS, "evaluations": EVALUATIONS}  # by name
 
 
-def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Snapshot:
+def _kind(path: Path, name: str | None) -> Kind:
+    return KINDS[kind_of(path) if name is None else name]
+
+
+def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Any:
     """Return the snapshot of a run directory, of the file beside one, or of a lone file of results.
 
-    Another process, also on another machine, may write to it meanwhile. now: seconds since 1970. seeds: count only
-    these.
+    It is a `Snapshot` of layouts or a `StudySnapshot`. Another process, also on another machine, may write to the path
+    meanwhile. now: seconds since 1970. seeds: count only these.
     """
     return observe(path, now=now, seeds=seeds).snapshot
 
@@ -36,47 +40,51 @@ def observe(
     *,
     now: float | None = None,
     seeds: Collection[int] | None = None,
-    campaign: Campaign | None = None,
-    kind: str = "layouts",
-) -> Observation:
-    """Return the snapshot and the data of single tasks. campaign: replaces the one found with the results."""
+    campaign: Any = None,
+    kind: str | None = None,
+) -> Any:
+    """Return the snapshot and the data of single tasks: an `Observation` of layouts, or a `StudyObservation`.
+
+    campaign: replaces the campaign or study found with the results.
+    """
     with _readable(path):
-        reading = read_place(path, KINDS[kind], time.time() if now is None else now, campaign)
-        seen: Observation = KINDS[kind].show(reading, seeds)
-        return seen
+        of = _kind(path, kind)
+        return of.show(read_place(path, of, time.time() if now is None else now, campaign), seeds)
 
 
-def present_at(path: Path, kind: str = "layouts") -> Present:
+def present_at(path: Path, kind: str | None = None) -> Present:
     """Return the results of a run directory, of the file beside one, or of a lone file."""
-    run = run_of(path)
+    run, of = run_of(path), _kind(path, kind)
     if run is None:
-        return present_in_file(path, KINDS[kind])[0]
-    return present_in_run(run, KINDS[kind], is_busy=is_alive(read_holder(run)))[0]
+        return present_in_file(path, of)[0]
+    return present_in_run(run, of, is_busy=is_alive(read_holder(run)))[0]
 
 
-def result_lines(path: Path, kind: str = "layouts") -> list[dict[str, Any]]:
+def result_lines(path: Path, kind: str | None = None) -> list[dict[str, Any]]:
     """Return the index entry of every result, sorted by key; a result without an entry has only its key."""
     with _readable(path):
+        of = _kind(path, kind)
         present = present_at(path, kind)
     lines = {str(line["key"]): line for content in reversed(present.contents) for line in whole_lines(content)}
-    return [lines.get(name, {"key": name}) for name in sorted(present.names, key=KINDS[kind].parse)]
+    return [lines.get(name, {"key": name}) for name in sorted(present.names, key=of.parse)]
 
 
-def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, kind: str = "layouts") -> Absence:
+def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, kind: str | None = None) -> Absence:
     """Return the missing results of a run directory, a file of results, or a folder of foreign files.
 
     campaign: by default the one found with the results. Results of a run directory are counted; those of a folder are
     checked, and damaged ones count as missing. now: seconds since 1970.
     """
     with _readable(path):
-        campaign = campaign or KINDS[kind].work_of(path)
+        of = _kind(path, kind)
+        campaign = campaign or of.work_of(path)
         if campaign is None:
             raise InputError(f"{path}: has no campaign; give its file with --campaign")
         if path.is_dir() and run_of(path) is None:
             present: Container[object] = _checked_keys(path)
             reasons = {}
         else:
-            reading = read_place(path, KINDS[kind], time.time() if now is None else now, campaign)
+            reading = read_place(path, of, time.time() if now is None else now, campaign)
             present, reasons = reading.present, _reasons(reading)
     absent = sorted(key for key in campaign.tasks() if key not in present)
     tasks = tuple(reasons.get(key) or AbsentTask(key, "no result") for key in absent)

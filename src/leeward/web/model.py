@@ -6,14 +6,14 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from leeward.campaign import Campaign
-from leeward.store import Key, Result, file_identity
+from leeward.pages.study import Tasks
+from leeward.store import Result, file_identity
 from leeward.watch import (
     LayoutView,
-    Observation,
     ResultSeen,
-    Snapshot,
     TaskTable,
     best_of_farms,
     find_result,
@@ -31,27 +31,31 @@ RESULTS_KEPT = 256
 class Model:
     """A run directory or file of results, read through caches. Thread-safe."""
 
-    def __init__(self, path: Path, campaign: Campaign | None = None) -> None:
-        """Start the background threads. campaign: replaces the one found with the results."""
+    def __init__(self, path: Path, campaign: Any = None) -> None:
+        """Start the background threads. campaign: replaces the campaign or study found with the results."""
         self.path = path
         self._reader = Reader(path, campaign)
         self._table_lock = threading.Lock()
-        self._results: dict[Key, tuple[object, ResultSeen]] = {}
+        self._results: dict[Any, tuple[object, ResultSeen]] = {}
         self._work = Background("wake losses")
         self._table = lru_cache(maxsize=1)(TaskTable)
+        self._evaluations = lru_cache(maxsize=1)(Tasks)
         self._view = lru_cache(maxsize=VIEWS_KEPT)(self._start_view)
 
     # --- counted ---
 
-    def observation(self) -> Observation:
+    def observation(self) -> Any:
+        """Return an `Observation` of layouts or a `StudyObservation`."""
         return self._reader.latest()
 
     @property
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Any:
+        """Return a `Snapshot` of layouts or a `StudySnapshot`."""
         return self.observation().snapshot
 
     @property
-    def campaign(self) -> Campaign | None:
+    def campaign(self) -> Any:
+        """Return the campaign or the study; None if unknown."""
         return self.observation().campaign
 
     def remark(self) -> str:
@@ -59,18 +63,24 @@ class Model:
         return self._reader.remark()
 
     def tasks(self) -> TaskTable:
-        """Return all tasks."""
+        """Return all tasks of a campaign of layouts."""
         seen = self.observation()
         with self._table_lock:
             return self._table(seen)
 
+    def evaluations(self) -> Tasks:
+        """Return all tasks of a study."""
+        seen = self.observation()
+        with self._table_lock:
+            return self._evaluations(seen)
+
     def warm_up(self) -> None:
         """Make the table of tasks in advance. An error is raised later, when a page asks for the table."""
-        self._work.submit(self.tasks)
+        self._work.submit(self.evaluations if self.snapshot.KIND == "evaluations" else self.tasks)
 
     # --- read ---
 
-    def result(self, key: Key) -> Result:
+    def result(self, key: Any) -> Any:
         """Return one result, checked, from the cache if its files have not changed."""
         known = self._known(key)
         return self._keep(find_result(self.path, key)) if known is None else known
@@ -83,12 +93,12 @@ class Model:
         known |= {key: self._keep(seen) for key, seen in found.items()}
         return {farm: result for farm, key in best.items() if (result := known[key]) is not None}
 
-    def _known(self, key: Key) -> Result | None:
+    def _known(self, key: Any) -> Any:
         """Return a cached result if its files have not changed, else None."""
         kept = self._results.get(key)
         return kept[1].result if kept is not None and kept[0] == self._places(kept[1]) else None
 
-    def _keep(self, seen: ResultSeen) -> Result:
+    def _keep(self, seen: ResultSeen) -> Any:
         if len(self._results) >= RESULTS_KEPT:
             self._results.clear()
         self._results[seen.result.key] = self._places(seen), seen

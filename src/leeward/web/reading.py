@@ -8,10 +8,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
-from leeward.campaign import Campaign
 from leeward.errors import StorageError
 from leeward.store import file_identity, output_index_path
-from leeward.watch import Observation, observe, run_of
+from leeward.watch import observe, run_of
 from leeward.wording import duration
 
 SHORTEST_PAUSE_S = 1.0  # between two readings
@@ -50,19 +49,19 @@ class Background:
 class Reader:
     """Reads a run directory or file in the background. Thread-safe."""
 
-    def __init__(self, path: Path, campaign: Campaign | None) -> None:
+    def __init__(self, path: Path, campaign: Any) -> None:
         """Start the background thread. campaign: replaces the one found with the results."""
         self._path = path
         self._named = campaign
         self._lock = threading.Lock()
         self._thread = Background("reading")
-        self._last: Future[Observation] | None = None
-        self._current: Future[Observation] | None = None
+        self._last: Future[Any] | None = None
+        self._current: Future[Any] | None = None
         self._began = self._next = 0.0
-        self._seen: Observation | None = None
+        self._seen: Any = None
         self._file: object = None  # identity of a lone file when last read
 
-    def latest(self) -> Observation:
+    def latest(self) -> Any:
         """Return the latest reading, or raise its error. If it is old, start another one and wait for it briefly."""
         with self._lock:
             if self._current is None and time.monotonic() >= self._next:
@@ -70,7 +69,7 @@ class Reader:
                 self._current = self._thread.submit(self._read)
             last, current, waited = self._last, self._current, time.monotonic() - self._began
         if last is None or current is None:  # there is only one
-            return cast(Future[Observation], current or last).result()
+            return cast(Future[Any], current or last).result()
         try:
             return current.result(timeout=max(WAIT_S - waited, 0.0))
         except TimeoutError:
@@ -82,7 +81,7 @@ class Reader:
             silent = time.monotonic() - self._began if self._current is not None else 0.0
         return f"; the storage has not responded for {duration(silent)}" if silent > OVERDUE_S else ""
 
-    def _read(self) -> Observation:
+    def _read(self) -> Any:
         try:
             file = self._lone_file()
             if self._seen is None or file is None or file != self._file:

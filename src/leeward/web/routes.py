@@ -1,9 +1,10 @@
-"""Make the response to a path and query. No path names a file on the disk."""
+"""Make the response to a path and query. No path names a file on the disk.
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+These are the pages of layouts; `study_routes` makes those of a study.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
 from functools import lru_cache
 
 from leeward.campaign import Campaign
@@ -16,51 +17,36 @@ from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import farm_map, layout_plan
-from leeward.pages.parts import Links, facts, gwh, link, pager, section, state_mark, yes_or_no
+from leeward.pages.parts import link, pager, section, state_mark
 from leeward.store import Key, Result
 from leeward.watch import (
     LayoutView,
     TaskFilter,
     TaskSeen,
-    WorkerSeen,
-    audit_events,
     farm_shapes,
     neighbours_of,
     task_filter,
-    whole_number,
 )
+from leeward.web import study_routes
 from leeward.web.model import Model
+from leeward.web.responses import (
+    LINKS,
+    LIVE_S,
+    PAGES,
+    HttpError,
+    Query,
+    Response,
+    error,
+    errors_as,
+    html_page,
+    number,
+    worker_facts,
+)
 from leeward.wind import wind_rose
-from leeward.wording import duration
 
-LINKS = Links(is_live=True)
-LIVE_S, CALM_S = 2.0, 10.0  # update interval of a page during a run, and otherwise
 FEW_WORKERS, FEW_FAILURES = 10, 3  # on the first page
-MOST_FAILURES = 100  # most failures per page
 MOST_FARMS = 100  # most farms per map; more would be too small, and each needs to read one result
-MOST_PAGES = 1_000_000
 FEW_FARMS = 5  # program versions are read from the best results of this many farms
-
-Query = Mapping[str, str]
-
-
-class HttpError(LeewardError):
-    """An error response to a request."""
-
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status = status
-
-
-@dataclass(frozen=True)
-class Response:
-    """A response. kind: content type. name: file name of a download. keep_s: how long a browser may cache it."""
-
-    body: bytes
-    kind: str = "text/html; charset=utf-8"
-    status: int = 200
-    name: str = ""
-    keep_s: int = 0
 
 
 def respond(model: Model, path: str, query: Query) -> Response:
@@ -68,32 +54,16 @@ def respond(model: Model, path: str, query: Query) -> Response:
     try:
         if path in _ASSETS:
             return Response(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
+        pages, task_page = _KINDS[model.snapshot.KIND]
         if path.startswith("/task/"):
-            return _task(model, path.removeprefix("/task/"))
-        if path not in _PAGES:
+            return task_page(model, path.removeprefix("/task/"))
+        if path not in pages:
             raise HttpError(404, "There is no such page.")
-        return _PAGES[path](model, query)
-    except HttpError as error:
-        return _error(error.status, str(error))
-    except (LeewardError, OSError) as error:  # the results cannot be read now
-        return _error(503, str(error))
-
-
-def _error(status: int, words: str) -> Response:
-    content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "Overview"))]
-    again_s = CALM_S if status == 503 else None  # the storage may come back
-    return Response(frame.live_page(str(status), "", "leeward", content, again_s).encode(), status=status)
-
-
-def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Response:
-    """Return a page headed by its title; the first page is headed by the campaign's name, and its title is a count."""
-    seen = model.snapshot
-    pace = refresh_s or (LIVE_S if seen.is_running else CALM_S)
-    name = seen.campaign or "campaign not known"
-    heading = tag("h1", None, name if here == "/" else title)
-    seen_at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seen.time))
-    age = tag("p", {"id": "as-of", "data-live": True, "class": "as-of"}, f"Updated {seen_at}{model.remark()}.")
-    return Response(frame.live_page(title, here, name, [heading, *content, age], pace).encode())
+        return pages[path](model, query)
+    except HttpError as found:
+        return error(found.status, str(found))
+    except (LeewardError, OSError) as found:  # the results cannot be read now
+        return error(503, str(found))
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -101,7 +71,7 @@ def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_
 
 def _overview(model: Model, query: Query) -> Response:
     seen = model.snapshot
-    page = _number(query, "farms")
+    page = number(query, "farms")
     waiting = tag("p", {"class": "wait"}, link("/map", "Map of all farms"))
     content: list[Child] = [
         tag("p", None, tag("small", None, seen.run or seen.output)),
@@ -113,11 +83,11 @@ def _overview(model: Model, query: Query) -> Response:
         overview.remarks(seen),
     ]
     short = str(seen.done) if seen.expected is None else f"{seen.done}/{seen.expected}"
-    return _page(model, short, "/", content)
+    return html_page(model, short, "/", content)
 
 
 def _map(model: Model, query: Query) -> Response:
-    kind, page = _task_filter(query).type_idx, _number(query, "farms")
+    kind, page = _task_filter(query).type_idx, number(query, "farms")
     every = list(farm_shapes(model.campaign).values())
     shapes = every[page * MOST_FARMS : (page + 1) * MOST_FARMS]
     farms = [shape.farm_idx for shape in shapes] if every else list(model.snapshot.farms)[:MOST_FARMS]
@@ -137,7 +107,7 @@ def _map(model: Model, query: Query) -> Response:
     kept = {} if kind is None else {"type": kind}
     pages = pager("/map", page, -(-len(every) // MOST_FARMS), name="farms", kept=kept)
     both = tag("div", {"class": "beside"}, picture, listed)
-    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, both, pages, live=True)])
+    return html_page(model, "Map", "/map", [section("map", "Best layouts", menu, both, pages, live=True)])
 
 
 def _choice(address: str, words: str, is_chosen: bool) -> Markup:
@@ -148,7 +118,7 @@ def _tasks(model: Model, query: Query) -> Response:
     wanted = _task_filter(query)
     table, seen = model.tasks(), model.snapshot
     rows = table.chosen(wanted)
-    page = _number(query, "page")
+    page = number(query, "page")
     shown = list(table.rows(rows[page * tasks.PAGE : (page + 1) * tasks.PAGE]))
     kept = {name: query[name] for name in ("farm", "type", "seed", "state", "sort") if query.get(name)}
     content: list[Child] = [
@@ -157,7 +127,7 @@ def _tasks(model: Model, query: Query) -> Response:
         tasks.task_list(shown, len(rows), page, kept, LINKS),
         tasks.downloads(kept),
     ]
-    return _page(model, "Tasks", "/tasks", content)
+    return html_page(model, "Tasks", "/tasks", content)
 
 
 def _tasks_csv(model: Model, query: Query) -> Response:
@@ -169,24 +139,11 @@ def _tasks_csv(model: Model, query: Query) -> Response:
     return Response(csv_text(header, values).encode(), "text/csv; charset=utf-8", name="tasks.csv")
 
 
-def _workers(model: Model, query: Query) -> Response:
-    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS)])
-
-
-def _failures(model: Model, query: Query) -> Response:
-    seen = model.snapshot
-    page = _number(query, "page")
-    shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
-    pages = -(-len(seen.failures) // MOST_FAILURES)
-    listed = overview.failures(seen, shown, LINKS)
-    return _page(model, "Failures", "/failures", [listed, pager("/failures", page, pages)])
-
-
 def _settings(model: Model, query: Query) -> Response:
     some = model.best_results(list(model.snapshot.farms)[:FEW_FARMS]).values()
     versions = next((str(result.details.get("versions", "")) for result in some), "")
     shown = settings.settings(model.campaign, farm_shapes(model.campaign), versions)
-    return _page(model, "Settings", "/settings", [shown, _wind(model.campaign)])
+    return html_page(model, "Settings", "/settings", [shown, _wind(model.campaign)])
 
 
 @lru_cache(maxsize=1)
@@ -194,16 +151,13 @@ def _wind(campaign: Campaign | None) -> Markup | None:
     return None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
 
 
-def _audit(model: Model, query: Query) -> Response:
-    trail = overview.audit_trail(audit_events(model.path), _number(query, "page"), LINKS)
-    return _page(model, "Audit", "/audit", [trail])
-
-
 def _compare(model: Model, query: Query) -> Response:
     first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
     form = _compare_form(str(first.result.key), str(second.result.key))
     content: list[Child] = [task.comparison(first, second), form]
-    return _page(model, "Comparison", "", content, refresh_s=LIVE_S if first.is_pending or second.is_pending else None)
+    return html_page(
+        model, "Comparison", "", content, refresh_s=LIVE_S if first.is_pending or second.is_pending else None
+    )
 
 
 # --- one task --------------------------------------------------------------------------------------------------------
@@ -213,18 +167,18 @@ def _task(model: Model, name: str) -> Response:
     for ending, (kind, write) in _FILES.items():
         if name.endswith(ending):
             result = _result(model, name.removesuffix(ending))
-            with _errors_as(404):
+            with errors_as(404):
                 text = write(result, model.campaign)
             return Response(text.encode(errors="replace"), f"{kind}; charset=utf-8", name=name)
-    with _errors_as(404):
+    with errors_as(404):
         key = Key.parse(name)
     row = model.tasks().find(key)
     if row is None:
         raise HttpError(404, f"{key} is neither a task of this campaign nor an existing result.")
     if row.state != "done":
-        return _page(model, name, "", _unfinished(model, row), refresh_s=LIVE_S)
+        return html_page(model, name, "", _unfinished(model, row), refresh_s=LIVE_S)
     view = _view(model, name)
-    return _page(model, name, "", _finished(model, view), refresh_s=LIVE_S if view.is_pending else None)
+    return html_page(model, name, "", _finished(model, view), refresh_s=LIVE_S if view.is_pending else None)
 
 
 def _geojson(result: Result, campaign: Campaign | None) -> str:
@@ -260,24 +214,11 @@ def _unfinished(model: Model, row: TaskSeen) -> list[Child]:
     """Return the content of a page of a task without a result."""
     seen = model.snapshot
     failed = [overview.failure(each, seen, LINKS) for each in seen.failures if each.key == str(row.key)]
-    doing = [_worker_facts(worker) for worker in seen.workers if worker.task == str(row.key)]
+    doing = [worker_facts(worker) for worker in seen.workers if worker.task == str(row.key)]
     return [
         section("state", "State", tag("p", None, state_mark(row.state)), *doing, *failed, live=True),
         tag("p", None, link(LINKS.cell(row.key.farm_idx, row.key.type_idx), "all seeds of this farm and type")),
     ]
-
-
-def _worker_facts(worker: WorkerSeen) -> Markup:
-    return facts(
-        [
-            ("worker", worker.name),
-            ("phase", worker.phase or worker.state),
-            ("step", worker.step),
-            ("best so far, GWh", gwh(worker.best_aep)),
-            ("for", "–" if worker.task_s is None else duration(worker.task_s)),
-            ("looks hung", yes_or_no(worker.looks_hung)),
-        ]
-    )
 
 
 def _compare_form(first: str, second: str) -> Markup:
@@ -292,23 +233,15 @@ def _compare_form(first: str, second: str) -> Markup:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _errors_as(status: int) -> Iterator[None]:
-    """Turn an error into a response with this status."""
-    try:
-        yield
-    except LeewardError as error:
-        raise HttpError(status, str(error)) from error
-
-
 def _result(model: Model, name: str) -> Result:
-    with _errors_as(404):
+    with errors_as(404):
         key = Key.parse(name)
     row = model.tasks().find(key)
     if row is None or row.state != "done":  # saves a search through all files
         raise HttpError(404, f"There is no result for {key}.")
-    with _errors_as(404):
-        return model.result(key)
+    with errors_as(404):
+        result: Result = model.result(key)
+        return result
 
 
 def _view(model: Model, name: str) -> LayoutView:
@@ -316,13 +249,8 @@ def _view(model: Model, name: str) -> LayoutView:
 
 
 def _task_filter(query: Query) -> TaskFilter:
-    with _errors_as(400):
+    with errors_as(400):
         return task_filter(query)
-
-
-def _number(query: Query, name: str) -> int:
-    with _errors_as(400):
-        return min(whole_number(query, name) or 0, MOST_PAGES)
 
 
 _ASSETS = {
@@ -335,12 +263,11 @@ _PAGES: dict[str, Callable[[Model, Query], Response]] = {
     "/map": _map,
     "/tasks": _tasks,
     "/tasks.csv": _tasks_csv,
-    "/workers": _workers,
-    "/failures": _failures,
     "/settings": _settings,
-    "/audit": _audit,
     "/compare": _compare,
+    **PAGES,
 }
+_KINDS = {"layouts": (_PAGES, _task), "evaluations": (study_routes.PAGES, study_routes.task)}
 _FILES: dict[str, tuple[str, Callable[[Result, Campaign | None], str]]] = {
     ".csv": ("text/csv", layout_csv),
     ".geojson": ("application/geo+json", _geojson),

@@ -19,7 +19,8 @@ from leeward import __version__
 from leeward.errors import LeewardError
 from leeward.web.access import TOKEN, Access
 from leeward.web.model import Model
-from leeward.web.routes import Response, respond
+from leeward.web.responses import Response
+from leeward.web.routes import respond
 
 MOST_CONNECTIONS = 64  # most connections at a time; every user of the machine can open some
 CONNECTION_S = 0.5  # a new connection waits this long while all others are busy

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from leeward.campaign import Campaign
 from leeward.capacity import comparison_remark
@@ -34,6 +35,9 @@ class Snapshot(Progress):
     farms, types: names by number. optimiser: recipe and effort in words; None without a campaign. by_capacity_factor:
     farms whose types are compared by capacity factor, not by AEP. remarks: sentences on the comparison of types.
     """
+
+    KIND: ClassVar[str] = "layouts"
+    NOUN: ClassVar[str] = "layout"
 
     farms: Mapping[int, str]
     types: Mapping[int, str]
