@@ -1,16 +1,21 @@
 """Select the results to export."""
 
+import functools
 import math
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from leeward.campaign.campaign import rated_powers
 from leeward.errors import BadSourceError, InputError
-from leeward.store import FoundFile, FoundResult, Key, Layouts
+from leeward.store import EvaluationKey, Evaluations, FoundFile, FoundResult, Key, Layouts
+from leeward.study import study_of
 from leeward.watch import demand_place, present_at, run_of
 from leeward.wording import listed
+
+AnyResults = TypeVar("AnyResults", Layouts, Evaluations)
 
 
 @dataclass(frozen=True)
@@ -36,15 +41,27 @@ def open_results(path: Path) -> Layouts:
 
     A run directory includes results that only its merged file still has.
     """
+    return _opened(path, functools.partial(Layouts, rated_powers=rated_powers))
+
+
+def open_evaluations(path: Path) -> Evaluations:
+    """Return the results of a study in a run directory or a file; `bad` lists the damaged ones.
+
+    A run directory includes results that only its merged file still has.
+    """
+    return _opened(path, functools.partial(Evaluations, study_of=study_of))
+
+
+def _opened(path: Path, make: Callable[..., AnyResults]) -> AnyResults:
     demand_place(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # `bad` lists what is damaged
-        layouts = Layouts(path, rated_powers=rated_powers)
+        results = make(path)
         run = run_of(path)
         if path.is_file() or run is None or not run.output.is_file():
-            return layouts
-        elsewhere = present_at(path).names.difference(map(str, layouts))
-        return Layouts(path, also=run.output, rated_powers=rated_powers) if elsewhere else layouts
+            return results
+        elsewhere = present_at(path).names.difference(map(str, results))
+        return make(path, also=run.output) if elsewhere else results
 
 
 def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:
@@ -72,6 +89,19 @@ def chosen(layouts: Layouts, choice: Choice) -> Layouts:
     if not keys:
         raise InputError(f"{layouts.path}: none of its {len(layouts)} results matches {_wanted(choice, layouts)}")
     return layouts.only(_best(layouts.only(keys)) if choice.best else keys)
+
+
+def chosen_evaluations(evaluations: Evaluations, keys: Collection[EvaluationKey]) -> Evaluations:
+    """Return the evaluations of these keys, or all. Raise BadSourceError or InputError if there are none."""
+    if not len(evaluations) and evaluations.bad:
+        raise BadSourceError(
+            f"{evaluations.path}: {len(evaluations.bad)} damaged, no intact results; `leeward check` lists the reasons"
+        )
+    if not len(evaluations):
+        raise InputError(f"{evaluations.path}: has no results")
+    for key in keys:
+        evaluations[key]  # raises an error if the key is missing or damaged
+    return evaluations.only(keys or evaluations)
 
 
 def _best(layouts: Layouts) -> list[Key]:

@@ -3,7 +3,7 @@
 import io
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leeward import __version__
@@ -21,23 +21,35 @@ NEEDS_PYARROW = 'Parquet needs pyarrow, which is not installed: pip install "lee
 
 def csv_pieces(request: "Request") -> Iterator[bytes]:
     """Yield CSV in UTF-8 with CR LF line ends (RFC 4180)."""
-    yield csv_lines([[column.name for column in columns_of(request.per)]]).encode()
-    for rows in _batches(request):
-        yield csv_lines(rows).encode()
+    yield from csv_bytes(columns_of(request.per), _rows(request))
 
 
 def parquet_pieces(request: "Request") -> Iterator[bytes]:
     """Yield Parquet with units and meanings in the metadata of the columns; unknown values are null."""
+    yield from parquet_bytes(columns_of(request.per), _rows(request), _facts(request))
+
+
+def csv_bytes(columns: Sequence[Column], rows: Iterator[tuple[Cell, ...]]) -> Iterator[bytes]:
+    """Yield rows as CSV, a header first."""
+    yield csv_lines([[column.name for column in columns]]).encode()
+    for some in _batches(rows):
+        yield csv_lines(some).encode()
+
+
+def parquet_bytes(
+    columns: Sequence[Column], rows: Iterator[tuple[Cell, ...]], facts: Mapping[str, str]
+) -> Iterator[bytes]:
+    """Yield rows as Parquet. facts: metadata of the table."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise InputError(NEEDS_PYARROW) from error
-    schema = pyarrow.schema([_field(pyarrow, column) for column in columns_of(request.per)], metadata=_facts(request))
+    schema = pyarrow.schema([_field(pyarrow, column) for column in columns], metadata=dict(facts))
     buffer = _Buffer()
     with pyarrow.parquet.ParquetWriter(buffer, schema, compression="zstd") as writer:
-        for rows in _batches(request):
-            each = zip(*rows, strict=True)
+        for some in _batches(rows):
+            each = zip(*some, strict=True)
             arrays = [
                 pyarrow.array(cells, type=known.type, from_pandas=True)
                 for cells, known in zip(each, schema, strict=True)
@@ -78,13 +90,14 @@ def geojson_pieces(request: "Request") -> Iterator[bytes]:
         yield piece.encode()
 
 
-def _batches(request: "Request") -> Iterator[list[tuple[Cell, ...]]]:
-    """Yield the rows of all layouts in batches."""
-    rows = (
-        row
-        for result in request.layouts.results()
-        for row in rows_of(result, {**values_of(result, request.known_campaign), "crs": request.crs}, request.per)
-    )
+def _rows(request: "Request") -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of all layouts."""
+    for result in request.layouts.results():
+        yield from rows_of(result, {**values_of(result, request.known_campaign), "crs": request.crs}, request.per)
+
+
+def _batches(rows: Iterator[tuple[Cell, ...]]) -> Iterator[list[tuple[Cell, ...]]]:
+    """Yield rows in batches."""
     while piece := list(itertools.islice(rows, ROWS_AT_ONCE)):
         yield piece
 

@@ -136,8 +136,13 @@ def export_layouts(
     check_output(output, [layouts.path])
     if not len(layouts):
         raise InputError(f"{layouts.path}: no results to export")
-    pieces = form.pieces(Request(form, output.suffix.lower(), layouts, campaign, per, by_seed))
-    first = next(pieces)  # raises InputError before anything is written
+    write_pieces(output, form.pieces(Request(form, output.suffix.lower(), layouts, campaign, per, by_seed)))
+    return len(layouts)
+
+
+def write_pieces(output: Path, pieces: Iterator[bytes]) -> None:
+    """Write a file atomically. The first piece may raise InputError, before anything is written."""
+    first = next(pieces)
     target = Path(os.path.realpath(output))
     try:
         remove_left_overs_of(target)  # temporary files of a killed export
@@ -150,7 +155,6 @@ def export_layouts(
         sync_folder(target.parent)
     except OSError as error:
         raise StorageError(f"{output}: cannot be written ({error}); no partial file is left") from error
-    return len(layouts)
 
 
 def check_output(output: Path, sources: Sequence[Path]) -> None:
