@@ -20,6 +20,7 @@ from leeward.errors import LeewardError
 # In the order of `leeward --help`. Each command is a function in the module of the same name.
 COMMANDS = [
     "run",
+    "evaluate",
     "new",
     "status",
     "missing",
@@ -34,6 +35,7 @@ COMMANDS = [
     "export",
     "optimise",
     "aep",
+    "compare",
     "slurm_script",
 ]
 

@@ -11,11 +11,19 @@ from leeward import store, watch
 from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, counted, first_of, picked, table
 from leeward.cli.progress import progress
-from leeward.cli.sources import adopt_words, campaign_words, demanded_campaign, given_campaign, given_place
+from leeward.cli.sources import (
+    adopt_words,
+    campaign_words,
+    demanded_work,
+    given_place,
+    given_work,
+    kind_of_sources,
+)
 from leeward.events import OnProgress
 from leeward.processes import usable_cores
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
 
+RECOMPUTED = {"layouts": "AEP, spacing and boundary", "evaluations": "AEP and power"}  # by --deep, of each kind
 MOST_FILES_OF_A_FOLDER = 40  # with more valid files than this, a folder gets one line
 
 
@@ -37,7 +45,8 @@ class CheckOptions(Options):
 
     --complete also reads the `layouts.h5` beside a run directory. --deep checks each layout against the campaign: it
     must be inside the area to the millimetre, respect the spacing, and have the AEP that the wake engine computes. The
-    AEP of another method version is not compared.
+    AEP of another method version is not compared. In a study, --deep computes each evaluation again; its AEP and power
+    must agree to 1e-9.
 
     Exit codes: 0 no errors; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 usage error; 4 the storage is unavailable.
@@ -49,7 +58,7 @@ class CheckOptions(Options):
         "the current folder, with its layouts.h5.",
     )
     complete: bool = Option(False, "--complete", help="Also require a result for every task of the campaign.")
-    deep: bool = Option(False, "--deep", help="Also recompute AEP, spacing and boundary of each layout.")
+    deep: bool = Option(False, "--deep", help="Also recompute each result: AEP, spacing and boundary.")
     campaign: str | None = CAMPAIGN_FILE
     as_json: bool = Option(False, "--json", help="Print all verdicts as JSON.")
     quiet: bool = QUIET
@@ -64,7 +73,7 @@ def check(options: CheckOptions) -> None:
         paths = paths + [output for output in outputs if output.is_file() and output not in paths]
     deep, complete, campaign = options.deep, options.complete, options.campaign
     why = "--deep" if deep else "--complete" if complete else None
-    chosen = demanded_campaign(campaign, paths, why) if why else given_campaign(campaign)
+    chosen = demanded_work(campaign, paths, why) if why else given_work(campaign)
     comparison = watch.Comparison(paths, None if campaign is None else chosen, chosen)
     with progress(options.quiet or options.as_json) as on_progress:
         listing = _Listing(on_progress, keep_all=options.as_json)
@@ -217,14 +226,16 @@ def _next(
 ) -> Iterator[str]:
     if not report.files:
         yield f"Nothing found: {', '.join(map(str, paths))} has no .h5 or .hdf5 file and no result of a run."
+    kind = kind_of_sources(paths)
     if report.is_well:
         if report.expected:
-            yield f"Complete: all {report.expected} results that the campaign expects are present."
-        yield "No errors." if deep else "No errors. To also recompute AEP, spacing and boundary: --deep"
+            whole = "study" if kind == "evaluations" else "campaign"
+            yield f"Complete: all {report.expected} results that the {whole} expects are present."
+        yield "No errors." if deep else f"No errors. To also recompute {RECOMPUTED[kind]}: --deep"
     unfit = set(report.unfit)
     bad_runs = dict.fromkeys((home, file in unfit) for file, (home, is_run) in listing.bad_homes().items() if is_run)
     for run, is_unfit in sorted(bad_runs, key=lambda found: found[1]):
-        again = run_command(run.with_suffix(".h5"))
+        again = run_command(run.with_suffix(".h5"), kind=watch.kind_of(run))
         if not is_unfit:
             yield f"{run}: `{command(*again)}` moves bad files to quarantine and recomputes their tasks."
             continue
@@ -240,9 +251,10 @@ def _next(
         yield f"To keep every valid result: {kept}"
         rescued = command("salvage", *sources, "-o", "salvaged.h5", *named)
         yield f"To also recover what damaged files still hold: {rescued}"
-        yield f"To also compute the rest: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
+        if kind == "layouts":  # a study adopts nothing
+            yield f"To also compute the rest: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
     if report.conflicts:
         yield "To resolve conflicts, run `leeward merge` with --prefer newest or --prefer best."
     if report.missing:
         yield f"To list what is missing: {command('missing', paths[0], *named, '--csv', 'missing.csv')}"
-        yield f"Then, to compute it: {compute_command(paths[0], campaign, 'missing.csv')}"
+        yield f"Then, to compute it: {compute_command(paths[0], campaign, 'missing.csv', kind)}"

@@ -71,13 +71,14 @@ def _print_message(kind: str, /, *, message: str) -> None:
 
 def _lines(paths: "store.RunPaths", report: "store.CleanReport", merged: bool) -> Iterator[str]:
     would = "would be " if report.dry_run else ""
+    run = run_command(paths.output, kind=watch.kind_of(paths.root))
     if merged:
         packs = sum(path.parent == paths.packs for path in report.removed)
         gone = count(len(report.removed) - packs, "shard") + (f" and {count(packs, 'pack')}" if packs else "")
         yield f"{paths.root}: {gone} {would}removed, {len(report.kept)} kept"
         yield from first_of(f"  kept {removal.path}: {removal.reason}" for removal in report.kept)
         if report.removed:
-            yield f"{paths.output} holds all their results, verified; `leeward run` reads them there."
+            yield f"{paths.output} holds all their results, verified; `leeward {run[0]}` reads them there."
         return
     yield f"{paths.root}: {count(len(report.bad), 'bad file')} {would}moved to {paths.quarantine}"
     yield from (f"  {bad.path}: {bad.verdict}, {bad.reason}" for bad in report.bad)
@@ -86,4 +87,4 @@ def _lines(paths: "store.RunPaths", report: "store.CleanReport", merged: bool) -
     if report.temporary:
         yield f"  {count(len(report.temporary), 'leftover temporary file')} {would}removed"
     if report.bad:
-        yield f"To recompute their tasks: {command(*run_command(paths.output))}"
+        yield f"To recompute their tasks: {command(*run)}"

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Exit, Option
 
@@ -12,7 +12,7 @@ from leeward import store, watch
 from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
-from leeward.cli.sources import adopt_words, campaign_words, known_campaigns
+from leeward.cli.sources import adopt_words, campaign_words, kind_of_sources, known_works
 from leeward.errors import BadSourceError
 from leeward.processes import usable_cores
 from leeward.wording import command, count, listed, run_command, size
@@ -20,6 +20,7 @@ from leeward.wording import command, count, listed, run_command, size
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.cli.salvage import SalvageOptions
+    from leeward.study import Study
 
 
 class OnBad(StrEnum):
@@ -74,7 +75,7 @@ class MergeOptions(Options):
     """
 
     sources: list[Path] = Argument(
-        ..., help="Run directories, layouts.h5 files, shards, files of other scripts, folders."
+        ..., help="Run directories, layouts.h5 or study.h5 files, shards, files of other scripts, folders."
     )
     output: Path = Option(..., "--output", "-o", help="Merged file to write. An old one is replaced in one step.")
     on_bad: OnBad = Option(
@@ -113,7 +114,7 @@ def merged(
 ) -> "store.MergeReport":
     """Merge the sources. Compare each result with its campaign, and judge it by the one given with --campaign."""
     store.demand_possible(options.output)
-    found, problems = known_campaigns(options.campaign, options.sources)
+    found, problems = known_works(options.campaign, options.sources)
     known = found[0] if len(found) == 1 else None
     named = None if options.campaign is None else known
     comparison = watch.Comparison(options.sources, named, known)
@@ -124,7 +125,7 @@ def merged(
             on_bad=on_bad.value,
             prefer=None if options.prefer is None else options.prefer.value,
             campaign=store.KnownCampaign(
-                recompute=None if named is None else named.recompute,
+                recompute=getattr(named, "recompute", None),  # a study has no results without an AEP
                 judge=None if named is None else _judge(named, on_bad),
                 compare=comparison,
                 attributes={} if known is None else _attributes(known),
@@ -139,14 +140,20 @@ def merged(
         )
 
 
-def _judge(campaign: "Campaign", on_bad: OnBad) -> "store.Judge":
+def _judge(campaign: Any, on_bad: OnBad) -> "store.Judge":
     """Return the function that checks results without a checksum: only their AEP or, for salvage, everything."""
-    if on_bad is not OnBad.SALVAGE:
-        return campaign.judge.aep
+    if on_bad is not OnBad.SALVAGE and hasattr(campaign.judge, "aep"):
+        check: store.Judge = campaign.judge.aep
+        return check
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
 
-def _attributes(campaign: "Campaign") -> "dict[str, store.Value]":
+def _attributes(campaign: "Campaign | Study") -> "dict[str, store.Value]":
+    from leeward.study import Study
+    from leeward.study.work import StudyWork
+
+    if isinstance(campaign, Study):
+        return StudyWork(campaign).attributes()
     return {
         "campaign": campaign.frozen_text(),
         "campaign_name": campaign.name,
@@ -230,8 +237,9 @@ def _alternatives(report: "store.MergeReport", options: MergeOptions, words: lis
         yield f"To merge what is valid: {command(*again, *named)}"
         rescue = command("salvage", *sources, "-o", report.output, *named)
         yield f"To also recover what damaged files still hold: {rescue}"
-    run = run_command(report.output, options.campaign or "CAMPAIGN")
-    yield f"To take what is valid and compute the rest: {command(*run, *adopt_words(sources))}"
+    if kind_of_sources(sources) == "layouts":  # a study adopts nothing
+        run = run_command(report.output, options.campaign or "CAMPAIGN")
+        yield f"To take what is valid and compute the rest: {command(*run, *adopt_words(sources))}"
 
 
 def ways_to_prefer(again: list[object], named: list[str]) -> Iterator[str]:
@@ -249,5 +257,9 @@ def missing_lines(report: "store.MergeReport", options: "MergeOptions | SalvageO
     elif not report.problem:
         yield "No expected result is missing."
     if report.missing != [] and not options.dry_run:
-        run = run_command(output, options.campaign or "CAMPAIGN")
-        yield f"To compute what is missing: {command(*run, '--adopt', report.output)}"
+        kind = watch.kind_of(report.output)
+        if kind == "evaluations":
+            again = run_command(report.output, options.campaign or "STUDY", kind)
+        else:
+            again = [*run_command(output, options.campaign or "CAMPAIGN"), "--adopt", report.output]
+        yield f"To compute what is missing: {command(*again)}"

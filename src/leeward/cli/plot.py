@@ -24,7 +24,8 @@ class PlotOptions(Options):
         ...,
         metavar="WHAT",
         help="layout: one layout. map: the best layout of each farm. aep: AEP over the seeds, by farm and type. "
-        "convergence: AEP over the steps of the optimiser. rose: wind rose. flow: wind speeds in a layout.",
+        "convergence: AEP over the steps of the optimiser. rose: wind rose. flow: wind speeds in a layout. study: a "
+        "figure of a study, see --figure.",
     )
     output: Path = Option(..., "--output", "-o", help="Picture to write: .png, .svg or .pdf. An old one is replaced.")
     path: str | None = Argument(
@@ -35,7 +36,8 @@ class PlotOptions(Options):
     )
     key: list[str] | None = Option(
         None,
-        help='layout, flow, convergence: the result to draw: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
+        help="study: the task, such as target0_scenario3. Default: the first one; losses: all layouts. "
+        'layout, flow, convergence: the result to draw: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
         "Repeatable for convergence. Default: the best result, by AEP, or by capacity factor if installed power "
         "differs by more than 0.5 %.",
     )
@@ -52,6 +54,19 @@ class PlotOptions(Options):
     points: int | None = Option(
         None, help="flow: grid points along the longer side of the map. Default: 800, or 200 for the mean."
     )
+    figure: str | None = Option(
+        None,
+        help="study: losses: distribution of wake losses over the scenarios. build-out: map of a scenario. series: "
+        "power of a task over time. regret: regret of each layout in each scenario. pareto: layouts in two scenarios. "
+        "Default: losses.",
+    )
+    scenarios: tuple[str, str] | None = Option(
+        None, metavar="A B", help="pareto: names or numbers of two scenarios. Default: both of a study of two."
+    )
+    case: str | None = Option(
+        None, help="regret, pareto: wakes to count: all, external, internal or none. Default: all."
+    )
+    step: int | None = Option(None, help="build-out: draw farms that do not stand in this step dashed. Default: none.")
     campaign: str | None = CAMPAIGN_FILE
 
 
@@ -63,6 +78,14 @@ def plot(options: PlotOptions) -> None:
     from leeward.cli import figures
     from leeward.plots.runs import Choice
 
+    if what == "study":
+        from leeward.cli import study_figures
+
+        of_study = given_place(path)
+        watch.demand_place(of_study)
+        figures.save(study_figures.draw(options, of_study), options.output)
+        print(f"written: {options.output}")
+        return
     place = None
     if path is not None or options.campaign is None or what != "rose":
         place = given_place(path)
@@ -86,21 +109,25 @@ def _figure_and_path(first: str, second: str | None) -> tuple[str, Path | None]:
 
 def _reject_unused(what: str, options: PlotOptions) -> None:
     """Raise InputError for an option of another figure, which would have no effect."""
-    for name in ("key", "all_seeds", *OF_FLOW):
+    for name in ("key", "farm", "turbine_type", "campaign", "all_seeds", *OF_FLOW, *OF_STUDY):
         belongs_to = [figure for figure, names in FIGURES.items() if name in names]
         value = getattr(options, name)
         if not (value is None or value is False or value == []) and what not in belongs_to:
-            option = f"--{name.replace('_', '-')}"
+            option = "--type" if name == "turbine_type" else f"--{name.replace('_', '-')}"
             raise InputError(f"{option} has no effect on {what}; it belongs to {', '.join(belongs_to)}")
 
 
 OF_FLOW = ("direction", "speed", "height_m", "points")
-# The options that each figure has in addition to the common ones. Each is drawn by draw_... in leeward.cli.figures.
+OF_STUDY = ("figure", "scenarios", "case", "step")
+OF_ALL = ("farm", "turbine_type", "campaign")
+# The options that each figure has. Each is drawn by draw_... in leeward.cli.figures, that of a study by
+# leeward.cli.study_figures.
 FIGURES = {
-    "layout": ("key",),
-    "map": (),
-    "aep": (),
-    "convergence": ("key", "all_seeds"),
-    "rose": (),
-    "flow": ("key", *OF_FLOW),
+    "layout": ("key", *OF_ALL),
+    "map": OF_ALL,
+    "aep": OF_ALL,
+    "convergence": ("key", "all_seeds", *OF_ALL),
+    "rose": OF_ALL,
+    "flow": ("key", *OF_FLOW, *OF_ALL),
+    "study": ("key", *OF_STUDY),
 }

@@ -1,14 +1,12 @@
 """`leeward run`: compute a campaign."""
 
-import logging
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typer import Exit, Option
 
-from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options, SlurmOptions, given
-from leeward.cli.output import is_terminal
+from leeward.cli.execution import EngineOptions, StoppingOptions, chosen_engine, prepare
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
 
@@ -19,17 +17,6 @@ if TYPE_CHECKING:
     from leeward.store import Key
 
     Selection = str | Collection[Key] | None  # None selects all tasks
-
-STORAGE_WAIT_S = 1800.0
-
-
-class DaskOptions(Options):
-    """Connection to a running Dask cluster."""
-
-    scheduler: str | None = Option(None, help="dask: address of a running scheduler, for example tls://host:8786.")
-    tls_ca: str | None = Option(None, help="dask: PEM file with the certificate authority of the cluster.")
-    tls_cert: str | None = Option(None, help="dask: PEM file with the client certificate.")
-    tls_key: str | None = Option(None, help="dask: PEM file with the private key of the client certificate.")
 
 
 class RunOptions(Options):
@@ -57,22 +44,7 @@ class RunOptions(Options):
     effort: str | None = Option(
         None, help="Work per layout: fast, normal or thorough. Default: the campaign's, or normal."
     )
-    workers: int | None = Option(
-        None, help="local: number of worker processes. Default: the campaign's, or the number of usable cores."
-    )
-    engine: str | None = Option(
-        None,
-        help="Where to compute: local (worker processes), inline (this process), dask (a Dask cluster) or slurm "
-        "(SLURM jobs). Default: the campaign's, or local.",
-    )
-    dask: DaskOptions
-    slurm: SlurmOptions
-    timeout_s: float | None = Option(
-        None, help="Time limit of a task in seconds, after which it is killed. Default: the campaign's, or 3600."
-    )
-    retries: int | None = Option(
-        None, help="Number of retries of a task whose worker died. Default: the campaign's, or 2."
-    )
+    engine: EngineOptions
     only: str | None = Option(
         None,
         help='Run only these tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
@@ -88,10 +60,7 @@ class RunOptions(Options):
     )
     new: bool = Option(False, "--new", help="Start over; the old run directory is kept under another name.")
     take_over: bool = TAKE_OVER
-    grace: float = Option(60.0, min=0, help="Seconds to wait for running tasks after Ctrl-C or SIGTERM.")
-    storage_wait: float | None = Option(
-        None, help="Seconds to wait while the disk rejects writes. Default: unlimited on a terminal, otherwise 1800."
-    )
+    stopping: StoppingOptions
     dry_run: bool = Option(
         False, "--dry-run", help="Compute and write nothing; print what the run would do, and every error."
     )
@@ -108,17 +77,14 @@ def run(options: RunOptions) -> None:
     from leeward.runs.run import run as run_tasks
 
     chosen = _chosen(options)
-    engine = _engine(chosen, options)
+    engine = chosen_engine(chosen.execution, options.engine)
     selection = _selection(options)
     if options.dry_run:
         raise Exit(dry_run(chosen, selection, options))
     if options.picture is not None:
         raise InputError("--picture is given without --dry-run; give both")
     introduce(chosen, selection, options)
-    storage_wait = options.storage_wait
-    if storage_wait is None:
-        storage_wait = float("inf") if is_terminal(sys.stderr) else STORAGE_WAIT_S
-    _prepare(engine)
+    prepare(engine)
     with display(chosen.farms, quiet=options.quiet, as_json=options.as_json) as on_event:
         report = run_tasks(
             chosen,
@@ -129,8 +95,8 @@ def run(options: RunOptions) -> None:
             keep_infeasible=options.keep_infeasible,
             new=options.new,
             take_over=options.take_over,
-            grace_s=options.grace,
-            storage_wait_s=storage_wait,
+            grace_s=options.stopping.grace,
+            storage_wait_s=options.stopping.storage_wait_s,
             on_event=on_event,
         )
     conclude(report, options.as_json)
@@ -143,47 +109,8 @@ def _chosen(options: RunOptions) -> "Campaign":
         seeds=_seeds(options.seeds),
         recipe=options.recipe,
         effort=options.effort,
-        workers=options.workers,
-        engine=options.engine,
-        timeout_s=options.timeout_s,
-        retries=options.retries,
-        dask=given(vars(options.dask)),
-        slurm=given(vars(options.slurm)),
+        **options.engine.settings(),
     )
-
-
-def _prepare(engine: str) -> None:
-    """Check the kernel cache, and silence Dask's log, because the run reports the same events."""
-    if engine == "local":
-        from leeward.wind.cache import cache_folder
-
-        cache_folder()  # warn here if the folder cannot be used; workers warn only in their logs
-    if engine not in ("dask", "slurm"):
-        return
-    import distributed.config  # noqa: F401 (sets up its logging)
-
-    for top in ("distributed", "tornado", "asyncio"):
-        for name in (top, *(name for name in logging.root.manager.loggerDict if name.startswith(f"{top}."))):
-            logging.getLogger(name).handlers[:] = [logging.NullHandler()]
-            logging.getLogger(name).propagate = False
-
-
-def _engine(chosen: "Campaign", options: RunOptions) -> str:
-    """Return the name of the engine; raise InputError for an option of another engine, which would have no effect."""
-    from leeward.campaign.execution import with_user_defaults
-
-    engine = with_user_defaults(chosen.execution).engine
-    of_engines = {"local": {"workers": options.workers}, "dask": vars(options.dask), "slurm": vars(options.slurm)}
-    for other, values in of_engines.items():
-        named = _names(given(values))
-        if named and other != engine:
-            takes = _names(of_engines.get(engine, {})) or "none"
-            raise InputError(f"{named} needs --engine {other}, but the engine is {engine}; its options are: {takes}")
-    return engine
-
-
-def _names(options: dict[str, Any]) -> str:
-    return ", ".join("--" + name.replace("_", "-") for name in options)
 
 
 def _seeds(text: str | None) -> int | str | list[int] | None:

@@ -22,8 +22,11 @@ MOST_FAILURES = 1000  # printing ends after this many errors, not at the first: 
 
 
 @contextlib.contextmanager
-def display(farms: Mapping[int, str], *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    """Yield a callback that shows every event, including compilation. farms: names by farm_idx."""
+def display(farms: Mapping[int, str], noun: str = "layout", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
+    """Yield a callback that shows every event, including compilation.
+
+    farms: names by farm_idx, whose best AEP is shown; empty for none. noun: of one result.
+    """
     with contextlib.ExitStack() as stack:
         stack.enter_context(on_compile(lambda begins: None))
         if as_json:
@@ -31,9 +34,9 @@ def display(farms: Mapping[int, str], *, quiet: bool, as_json: bool) -> Iterator
         elif quiet or sys.stderr is None:
             yield lambda event: None
         elif sys.stderr.isatty():
-            yield _shielded(stack.enter_context(RunBar(farms)).on_event)
+            yield _shielded(stack.enter_context(RunBar(farms, noun)).on_event)
         else:
-            yield _shielded(_lines())
+            yield _shielded(_lines(noun))
 
 
 def _shielded(show: OnEvent) -> OnEvent:
@@ -51,14 +54,14 @@ def _shielded(show: OnEvent) -> OnEvent:
     return on_event
 
 
-def _lines() -> OnEvent:
+def _lines(noun: str) -> OnEvent:
     """Return a callback for a log: it prints a line for each notable event, and the state every few seconds."""
     pace, last = Pace(), time.monotonic()
 
     def on_event(event: dict[str, Any]) -> None:
         nonlocal last
         pace.on_event(event)
-        text = sentence(event)
+        text = sentence(event, noun)
         now = time.monotonic()
         if event["event"] == "done" and (now - last >= LINE_EVERY_S or pace.done + pace.failed >= pace.total):
             last, text = now, str(pace)
@@ -71,8 +74,9 @@ def _lines() -> OnEvent:
 class RunBar(Bar):
     """The progress bar of a run, above a table of the best AEP of each farm. farms: names by farm_idx."""
 
-    def __init__(self, farms: Mapping[int, str]) -> None:
+    def __init__(self, farms: Mapping[int, str], noun: str) -> None:
         self._names = farms
+        self._noun = noun
         self._pace = Pace()
         self._best: dict[int, tuple[float, str]] = {}
         super().__init__(refresh_per_second=4)
@@ -83,17 +87,17 @@ class RunBar(Bar):
         pace.on_event(event)
         if kind in ("compiling", "compiled"):
             self.on_compile(kind == "compiling")
-        text = None if kind == "compiling" else sentence(event)  # the bar shows compilation in a separate row
+        text = None if kind == "compiling" else sentence(event, self._noun)  # the bar has a row for it
         if text is not None:
             self.console.print(printable(text), highlight=False, markup=False)
-        if kind == "done" and event.get("aep") is not None:
+        if kind == "done" and self._names and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
                 # replace the dict, because another thread may be drawing the table
                 self._best = {**self._best, farm: (event["aep"], event["key"])}
         if kind in ("began", "done", "failed", "again"):
             done = pace.done + pace.failed
-            self.update(self._task, description="layouts", total=pace.total, completed=done, state=str(pace))
+            self.update(self._task, description=f"{self._noun}s", total=pace.total, completed=done, state=str(pace))
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Return the bar and the table."""
@@ -156,8 +160,9 @@ class Pace:
         return f"{counts}; {60.0 * self._per_second:.1f} a minute, {clock} left"
 
 
-def sentence(event: dict[str, Any]) -> str | None:
-    """Return the line for an event; None for one that only moves the bar."""
+def sentence(event: dict[str, Any], noun: str = "layout") -> str | None:
+    """Return the line for an event; None for one that only moves the bar. noun: of one result."""
+    event = {**event, "noun": noun}
     template = SENTENCES.get(event["event"])
     if template is None or callable(template):
         return None if template is None else template(event)
@@ -180,7 +185,7 @@ def _began(event: dict[str, Any]) -> str:
     left = event["total"] - event["done"] - event["failed"]
     known = f", {event['failed']} failed before" if event["failed"] else ""
     by = count(event["workers"], "worker") if event["workers"] else f"engine {event['engine']}"
-    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {by}"
+    return f"{event['campaign']}: {left} of {count(event['total'], event['noun'])} to compute{known}, {by}"
 
 
 def _joined(event: dict[str, Any]) -> str | None:

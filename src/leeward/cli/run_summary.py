@@ -20,6 +20,7 @@ from leeward.watch import MAKE_ROOM, is_out_of_room
 from leeward.wording import count, duration, json_text, listed
 
 MOST_LISTED = 10
+MOST_TARGETS = 40
 MOST_CAPACITIES = 20  # largest number of lines about installed power
 MOST_FARMS = 4  # largest number of farms to name in one line
 LONGEST_NAME = 24  # characters of a name in a table
@@ -95,16 +96,45 @@ def _as_data(report: RunReport) -> dict[str, Any]:
     }
 
 
+def layout_lines(report: RunReport) -> Iterator[str]:
+    """Yield a table of the layouts of a campaign, with remarks."""
+    if report.results:
+        yield _table(report)
+        yield from comparison_remarks(report.campaign)
+    yield f"{report.campaign.name}: {optimiser_words(report.campaign)}"
+
+
+def evaluation_lines(report: RunReport) -> Iterator[str]:
+    """Yield a table of the targets of a study."""
+    study = report.work.source
+    rows = []
+    for number, name in study.targets.items():
+        keys = [key for key in report.wanted if key[0] == number]
+        found = [report.results[key] for key in keys if key in report.results]
+        row = [shortened(name, LONGEST_NAME), f"{len(found)}/{len(keys)}"]
+        if found:
+            aep, loss = (statistics.fmean(values) for values in zip(*found, strict=True))
+            row += [f"{aep:.2f}", f"{loss:z.2%}", f"{min(found).aep:.2f}", f"{max(found).aep:.2f}"]
+        rows.append(row + ["-"] * (6 - len(row)))
+    header = ["target", "done", "mean GWh", "mean loss", "least GWh", "most GWh"]
+    shown = rows[:MOST_TARGETS]
+    yield table(shown, header=header, right=range(1, 6))
+    if len(rows) > len(shown):
+        yield f"  and {count(len(rows) - len(shown), 'more target')}"
+    yield f"{study.name}: {listed(study.cases)}; AEP and loss are those of the case {study.cases[0]}"
+
+
+KINDS = {"layouts": (layout_lines, "layout"), "evaluations": (evaluation_lines, "evaluation")}  # lines, noun
+
+
 def print_summary(report: RunReport, command: str) -> None:
     """Print the results, and the commands that compute what is missing. command: the one that resumes the run."""
-    if report.results:
-        print(_table(report))
-        for remark in comparison_remarks(report.campaign):
-            print(remark)
-    print(f"{report.campaign.name}: {optimiser_words(report.campaign)}")
+    results, noun = KINDS[report.work.kind]
+    for line in results(report):
+        print(line)
     wanted = len(report.wanted)
     missing = len(report.missing)
-    print(f"{report.done} of {wanted} layouts done, {report.computed} computed now, in {duration(report.seconds)}")
+    print(f"{report.done} of {count(wanted, noun)} done, {report.computed} computed now, in {duration(report.seconds)}")
     if report.quarantined:
         print(f"{count(report.quarantined, 'bad file')} moved to {report.paths.quarantine}, with the reasons")
     if report.merged is not None and report.merged.count:
@@ -122,12 +152,12 @@ def print_summary(report: RunReport, command: str) -> None:
     if report.signal is not None and not report.is_complete:
         merged = "" if report.merged is not None else "; the next run merges the results"
         name = signal.Signals(report.signal).name
-        print(f"interrupted by {name}: {count(missing, 'layout')} missing{merged}. To resume: {command}")
+        print(f"interrupted by {name}: {count(missing, noun)} missing{merged}. To resume: {command}")
     elif report.engine_lost:
-        left = f"{count(missing, 'layout')} missing; finished results are stored"
+        left = f"{count(missing, noun)} missing; finished results are stored"
         print(f"{report.engine_lost}: {left}. To resume: {command}")
     elif missing > len(report.failed):
-        print(f"{count(missing - len(report.failed), 'layout')} missing. To resume: {command}")
+        print(f"{count(missing - len(report.failed), noun)} missing. To resume: {command}")
     for advice in _advice(report, command):
         print(advice)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typer import Option
 
 from leeward.cli.options import CAMPAIGN_FILE, PLACE, Options
-from leeward.cli.sources import given_campaign, given_place
+from leeward.cli.sources import given_place, given_work
 from leeward.errors import LeewardError
 
 DEFAULT_PORT = 8750
@@ -15,7 +15,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 
 class ServeOptions(Options):
-    """Show a campaign in a browser, during and after a run. Ctrl-C stops the server.
+    """Show a campaign or a study in a browser, during and after a run. Ctrl-C stops the server.
 
     Prints an address with a token. Anyone with this address can view the pages; nobody can change anything. The server
     listens only on this machine (127.0.0.1); from another machine, use the SSH tunnel that the command prints.
@@ -41,7 +41,7 @@ def serve(options: ServeOptions) -> None:
     place = given_place(options.path).absolute()  # absolute, so that the commands on the pages work in any folder
     host = options.host
     names = [*(options.name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
-    model = Model(place, given_campaign(options.campaign))
+    model = Model(place, given_work(options.campaign))
     access = Access.of(host, names)
     try:
         listening = Dashboard(model, host, DEFAULT_PORT if options.port is None else options.port, access)

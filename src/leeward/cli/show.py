@@ -1,4 +1,4 @@
-"""`leeward show`: show one layout."""
+"""`leeward show`: show one layout or one evaluation."""
 
 import math
 from collections.abc import Iterator
@@ -22,29 +22,44 @@ COLUMNS = ["turbine", "x_m", "y_m"]
 
 
 class ShowOptions(Options):
-    """Show one layout: its coordinates, its yield and its origin.
+    """Show one layout or one evaluation of a study: its yield and its origin.
 
-    Prints AEP, installed power, capacity factor, wake loss, smallest distance between turbines and the phases of the
-    optimisation. `leeward plot layout` draws the layout.
+    For a layout, prints the coordinates, AEP, installed power, capacity factor, wake loss, smallest distance between
+    turbines and the phases of the optimisation. `leeward plot layout` draws the layout.
 
-    Exit codes: 0 shown; 1 the layout is missing or damaged; 2 usage error; 4 the storage is unavailable, or FILE cannot
+    For an evaluation, prints AEP, loss and the mean power of each window for each case, and the neighbours with the
+    step from which each stands.
+
+    Exit codes: 0 shown; 1 the result is missing or damaged; 2 usage error; 4 the storage is unavailable, or FILE cannot
     be written.
     """
 
     key: str = Argument(
-        ..., help='Layout to show: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or "farm name/type name/3".'
+        ...,
+        help='Layout to show: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or "farm name/type name/3". Or an '
+        "evaluation of a study: target0_scenario3.",
     )
     path: Path | None = PLACE_OR_FOLDER
-    csv_file: str | None = CSV(help="Write the coordinates, in m, to this CSV file; - prints them.")
+    csv_file: str | None = CSV(help="Write the coordinates (m), or the cases, to this CSV file; - prints them.")
     campaign: str | None = CAMPAIGN_FILE
 
 
 def show(options: ShowOptions) -> None:
-    """Print one layout."""
+    """Print one layout or one evaluation."""
     target = csv_target(options.csv_file)
+    place = given_place(options.path)
+    watch.demand_place(place)
+    if watch.kind_of(place) == "evaluations":
+        from leeward.cli.show_evaluation import show_evaluation
+
+        show_evaluation(place, options.key, options.campaign, target, as_csv=options.csv_file == "-")
+    else:
+        _show_layout(options, place, target)
+
+
+def _show_layout(options: ShowOptions, place: Path, target: Path | None) -> None:
     from leeward.campaign.remarks import is_by_capacity_factor
 
-    place = given_place(options.path)
     seen = watch.find_result(place, Names(options.campaign, place).keys([options.key])[0])
     rows = [[turbine, x, y] for turbine, (x, y) in enumerate(seen.result.layout.T.tolist())]
     if options.csv_file == "-":

@@ -4,15 +4,17 @@ import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leeward import store, watch
 from leeward.errors import InputError
+from leeward.files import read_regular
 from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
 
+STUDY = re.compile(rb"^(?:kind:[ \t]*evaluations|targets:|scenarios:)", re.MULTILINE)  # a key of no campaign file
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # name that `leeward run --new` gives to the old run
 
 
@@ -24,6 +26,11 @@ def campaign_words(campaign: str | None) -> list[str]:
 def adopt_words(sources: Sequence[Path]) -> list[object]:
     """Return the --adopt options for a command to copy."""
     return [word for source in sources for word in ("--adopt", source)]
+
+
+def kind_of_sources(paths: Sequence[Path]) -> str:
+    """Return the kind of results of several sources: "evaluations" if one of them holds evaluations."""
+    return next((kind for path in paths if (kind := watch.kind_of(path)) != "layouts"), "layouts")
 
 
 def given_place(path: Path | None) -> Path:
@@ -74,17 +81,26 @@ class Names:
         return [self._names.key_of(text, self._known) for text in texts or ()]
 
 
-def given_campaign(campaign: str | None) -> "Campaign | None":
-    """Return the campaign of a file, a built-in name, a run directory or a result file; None for None."""
+def given_work(campaign: str | None) -> Any:
+    """Return the campaign or study of a file, a built-in name, a run directory or a result file; None for None."""
     if campaign is None:
         return None
     path = Path(campaign)
     store.demand_possible(path)
     if path.suffix in (".run", ".h5") and path.exists():
-        return demanded_campaign(None, [path], "--campaign")
+        return demanded_work(None, [path], "--campaign")
+    if path.is_file() and STUDY.search(read_regular(path.resolve())):
+        from leeward.study import load_study
+
+        return load_study(path)
     from leeward.campaign import load
 
     return load(campaign)
+
+
+def given_campaign(campaign: str | None) -> "Campaign | None":
+    """Return the campaign of a file, a built-in name, a run directory or a result file; None for None."""
+    return None if campaign is None else _not_a_study(given_work(campaign))
 
 
 def run_campaign(source: Path | None) -> "Campaign":
@@ -96,7 +112,21 @@ def run_campaign(source: Path | None) -> "Campaign":
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":
     """Return the given campaign, else the only one stored in these places. why: its use, named in the error."""
-    found, problems = known_campaigns(campaign, paths)
+    return _not_a_study(demanded_work(campaign, paths, why))
+
+
+def _not_a_study(work: Any) -> "Campaign":
+    """Return the campaign, or raise InputError for a study."""
+    from leeward.campaign import Campaign
+
+    if not isinstance(work, Campaign):
+        raise InputError(f"{work.name} is a study; this command needs a campaign of layouts")
+    return work
+
+
+def demanded_work(campaign: str | None, paths: Sequence[Path], why: str) -> Any:
+    """Return the given campaign or study, else the only one in these places. why: its use, named in the error."""
+    found, problems = known_works(campaign, paths)
     if problems:
         raise InputError(f"{problems[0]}; {why} needs a campaign: give it with --campaign")
     if not found:
@@ -107,10 +137,18 @@ def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> 
     return found[0]
 
 
-def known_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
-    """Return the given campaign, else all that are stored in these places; and a line for each unreadable one."""
+def known_works(campaign: str | None, paths: Sequence[Path]) -> tuple[list[Any], list[str]]:
+    """Return the given campaign or study, else all in these places; and a line for each unreadable one."""
     store.demand_possible(*paths)
-    named = given_campaign(campaign)
+    named = given_work(campaign)
     if named is not None:
         return [named], []
     return watch.campaigns_of(paths)
+
+
+def known_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
+    """Return the given campaign, else all in these places, without studies; and a line for each unreadable one."""
+    from leeward.campaign import Campaign
+
+    found, problems = known_works(campaign, paths)
+    return [work for work in found if isinstance(work, Campaign)], problems

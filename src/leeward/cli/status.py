@@ -20,11 +20,11 @@ WIDTH_ELSEWHERE = 120  # without a terminal
 
 
 class StatusOptions(Options):
-    """Show the progress of a campaign and what to do next.
+    """Show the progress of a campaign or a study and what to do next.
 
-    Prints totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their
-    traceback, live workers with their task and the age of their heartbeat, workers that look hung, the rate and the
-    time left.
+    Prints totals, a table of farms and turbine types (of a study: of targets, with the mean AEP and the losses so far)
+    with done / expected, failed tasks with the last line of their traceback, live workers with their task and the age
+    of their heartbeat, workers that look hung, the rate and the time left.
 
     The command only reads and takes no lock. It works during a run, and from another machine that sees the same disk.
     It counts results without verifying them; `leeward check` verifies them. The names in the JSON are stable.
@@ -57,7 +57,7 @@ def status(options: StatusOptions) -> None:
     raise Exit(code)
 
 
-def _print(seen: "watch.Snapshot", options: StatusOptions) -> None:
+def _print(seen: "watch.Progress", options: StatusOptions) -> None:
     if options.as_json:
         print(json_text(seen.as_data()), flush=True)
         return
@@ -68,16 +68,16 @@ def _print(seen: "watch.Snapshot", options: StatusOptions) -> None:
     print("\n".join(lines(seen)), flush=True)
 
 
-def lines(seen: "watch.Snapshot") -> Iterator[str]:
+def lines(seen: "watch.Progress") -> Iterator[str]:
     """Yield the snapshot as text."""
-    yield f"{seen.campaign or 'campaign not known'}: {seen.run or seen.output}"
+    unknown = "study not known" if isinstance(seen, watch.StudySnapshot) else "campaign not known"
+    yield f"{seen.campaign or unknown}: {seen.run or seen.output}"
     yield f"  {_totals(seen)}"
     yield f"  {_activity(seen)}"
-    if seen.optimiser:
-        yield f"  {seen.optimiser}"
-    if seen.cells:
-        yield ""
-        yield from _grid(seen)
+    if isinstance(seen, watch.StudySnapshot):
+        yield from _targets(seen)
+    elif isinstance(seen, watch.Snapshot):
+        yield from _farms(seen)
     yield from _workers(seen)
     yield from _failures(seen)
     odd = counted(
@@ -90,26 +90,56 @@ def lines(seen: "watch.Snapshot") -> Iterator[str]:
     yield from _next(seen)
 
 
-def _totals(seen: "watch.Snapshot") -> str:
+def _totals(seen: "watch.Progress") -> str:
     if seen.expected is None:
-        return f"{count(seen.done, 'layout')}; the expected number is not known"
-    parts = [f"{seen.done} of {count(seen.expected, 'layout')} done"]
+        return f"{count(seen.done, seen.NOUN)}; the expected number is not known"
+    parts = [f"{seen.done} of {count(seen.expected, seen.NOUN)} done"]
     if seen.missing:
         more = [f"{number} {what}" for number, what in ((seen.failed, "failed"), (seen.running, "running")) if number]
         parts.append(f"{seen.missing} missing" + (f" ({', '.join(more)})" if more else ""))
     if seen.beyond:
-        parts.append(f"{seen.beyond} more outside the campaign")
+        parts.append(f"{seen.beyond} more outside the {'study' if seen.KIND == 'evaluations' else 'campaign'}")
     return ", ".join(parts)
 
 
-def _activity(seen: "watch.Snapshot") -> str:
+def _activity(seen: "watch.Progress") -> str:
     if seen.owner is None or seen.owner.state != "alive":
         return seen.activity
-    pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} layouts an hour"
+    pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} {seen.NOUN}s an hour"
     if not seen.missing:
         return f"{seen.activity}{pace}"
     left = "; time left not known yet" if seen.seconds_left is None else f", {duration(seen.seconds_left)} left"
     return f"{seen.activity}{pace}{left}"
+
+
+def _farms(seen: "watch.Snapshot") -> Iterator[str]:
+    """Yield the optimiser, and the table of farms and types."""
+    if seen.optimiser:
+        yield f"  {seen.optimiser}"
+    if seen.cells:
+        yield ""
+        yield from _grid(seen)
+
+
+def _targets(seen: "watch.StudySnapshot") -> Iterator[str]:
+    """Yield a table of targets with done / expected, and the AEP and losses of what is done."""
+    if not seen.rows:
+        return
+    yield ""
+    header = ["target", "", "done", "mean GWh", "mean loss", "least", "largest"]
+    rows = (_target_row(row) for row in seen.rows)
+    more = f" targets: {command('status', seen.path, '--json')}"
+    yield table(rows, header=header, right=range(2, len(header)), most=MOST_LISTED, rest=more)
+    if seen.case and any(row.mean_loss is not None for row in seen.rows):
+        yield f"  of the case {seen.case}, over the scenarios that are done, by their weights"
+    if seen.failed:
+        yield "  (n!): n tasks failed"
+
+
+def _target_row(row: "watch.TargetSeen") -> list[object]:
+    aep = "-" if row.mean_aep is None else f"{row.mean_aep:.2f}"
+    losses = ("-" if loss is None else f"{loss:z.2%}" for loss in (row.mean_loss, row.least_loss, row.largest_loss))
+    return [row.target_idx, row.name, _cell_text(row), aep, *losses]
 
 
 def _grid(seen: "watch.Snapshot") -> Iterator[str]:
@@ -145,12 +175,12 @@ def _grid_rows(
         yield [f"{farm} {name}", *map(_cell_text, row), *words]
 
 
-def _cell_text(cell: "watch.Cell") -> str:
+def _cell_text(cell: "watch.Cell | watch.TargetSeen") -> str:
     expected = "" if cell.expected is None else f"/{cell.expected}"
     return f"{cell.done}{expected}" + (f" ({cell.failed}!)" if cell.failed else "")
 
 
-def _workers(seen: "watch.Snapshot") -> Iterator[str]:
+def _workers(seen: "watch.Progress") -> Iterator[str]:
     """Yield workers by host if there are several, then the first ones by name, hung ones first."""
     if not seen.workers:
         return
@@ -171,9 +201,9 @@ def _workers(seen: "watch.Snapshot") -> Iterator[str]:
     yield table(rows, most=MOST_LISTED, rest=f": {command('status', seen.path, '--json')}")
 
 
-def _worker_row(worker: "watch.WorkerSeen", seen: "watch.Snapshot") -> list[str]:
+def _worker_row(worker: "watch.WorkerSeen", seen: "watch.Progress") -> list[str]:
     best = ""
-    if worker.best_aep is not None:
+    if worker.best_aep is not None and isinstance(seen, watch.Snapshot):
         key = watch.key_of(worker.task or "")
         power = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
         best = f", {worker.best_aep:.2f} GWh so far" + (f" ({power})" if power else "")
@@ -183,7 +213,7 @@ def _worker_row(worker: "watch.WorkerSeen", seen: "watch.Snapshot") -> list[str]
     return [worker.name, worker.task or "-", doing, since, f"{hung}last heartbeat {duration(worker.age_s)} ago"]
 
 
-def _failures(seen: "watch.Snapshot") -> Iterator[str]:
+def _failures(seen: "watch.Progress") -> Iterator[str]:
     for final, title in ((True, "failed"), (False, "failed and will be retried")):
         failures = [failed for failed in seen.failures if failed.final is final]
         if not failures:
@@ -196,10 +226,10 @@ def _failures(seen: "watch.Snapshot") -> Iterator[str]:
             yield f"  tracebacks: {Path(str(seen.run)) / 'failures'}"
 
 
-def _next(seen: "watch.Snapshot") -> Iterator[str]:
+def _next(seen: "watch.Progress") -> Iterator[str]:
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
-    resume = run_command(seen.output)
+    resume = run_command(seen.output, kind=seen.KIND)
     if seen.run and not seen.is_running:
         if (seen.missing or 0) > seen.failed:
             yield f"To resume: {command(*resume)}"
