@@ -12,6 +12,7 @@ from cluster_cases import assert_tidy, leeward, start, wait_for
 from leeward.store.directory.records import read_record
 from leeward.watch import snapshot
 from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
+from small_studies import write_study
 
 pytest_plugins = ["cluster_fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")]
@@ -173,3 +174,16 @@ def test_a_task_that_hangs_is_given_up_and_the_next_run_computes_the_others(tmp_
     assert digests(tmp_path / "layouts.h5") == {key: undisturbed[key] for key in good}
     assert [path.stem for path in (run / "failures").iterdir()] == ["farm0_t0_s1"]
     assert_tidy(run)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_study_has_the_same_digests_on_every_engine(tmp_path, engine, request):
+    """The shared suite is about layouts; evaluations go through the same engines."""
+    here = tmp_path / "here"
+    here.mkdir()
+    for folder in (tmp_path, here):
+        write_study(folder, 6)
+    done = leeward("evaluate", "study.yaml", *engine_options(engine, request), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert leeward("evaluate", "study.yaml", cwd=here).returncode == 0
+    assert digests(tmp_path / "study.h5") == digests(here / "study.h5")

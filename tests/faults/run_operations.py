@@ -13,6 +13,7 @@ from leeward.errors import InputError
 from leeward.store.directory.results import RunFiles, read_results
 from leeward.store.format.found import FoundResult
 from run_cases import calls as recipe_calls, leeward as leeward_command, make_campaign
+from small_studies import write_study
 
 FAILURES = (*ERRORS, "short", "full")
 SEEDS = range(3)
@@ -145,10 +146,47 @@ def _is_run_and_packed(folder: Path) -> None:
     assert not list(paths.failures.glob("*.json"))
 
 
+def _with_study(folder: Path) -> None:
+    write_study(folder, len(SEEDS))
+
+
+def _evaluate(folder: Path, fault: Fault | None) -> Act:
+    def act(turn: str) -> None:
+        import leeward
+        from leeward.engines import worker
+        from leeward.runs import disk
+
+        disk.TRY_AGAIN_S = 0.01
+        worker.PAUSES_S = (0.01,)
+        before = _inodes(folder)
+        report = leeward.evaluate(folder / "study.yaml", folder / "layouts.h5", storage_wait_s=0)
+        assert report.is_complete, report
+        now = _inodes(folder)
+        again = [path.name for path, inode in before.items() if now.get(path) != inode]
+        assert not again, f"computed again after they had been stored: {again}"
+
+    return act
+
+
+def _inodes(folder: Path) -> dict[Path, int]:
+    """Of valid results: a result that is computed again is a new file."""
+    found = read_results(RunFiles(run_paths(folder))) if run_paths(folder).results.exists() else ()
+    return {one.path: one.path.stat().st_ino for one in found if isinstance(one, FoundResult)}
+
+
+def _is_evaluated(folder: Path) -> None:
+    paths = run_paths(folder)
+    found = [one for one in read_results(RunFiles(paths)) if isinstance(one, FoundResult)]
+    assert {str(one.key) for one in found} == {f"target0_scenario{number}" for number in SEEDS}
+    assert not list(paths.failures.glob("*.json"))
+
+
 RUNS = {
     "run": Operation(with_campaign, _run, is_run, modes=KILLS, every=4, sample=2),
     "run, calls fail": Operation(with_campaign, _run, _is_run_despite_errors, modes=FAILURES, every=3, sample=2),
     "run, packing": Operation(_with_packing, _run, _is_run_and_packed, every=4, sample=2),
     "run --adopt": Operation(_with_worker_files, _run_and_adopt, _is_run_and_adopted, every=5, sample=2),
+    "evaluate": Operation(_with_study, _evaluate, _is_evaluated, modes=KILLS, every=4, sample=2),
+    "evaluate, calls fail": Operation(_with_study, _evaluate, _is_evaluated, modes=FAILURES, every=3, sample=2),
     "run --new": Operation(_with_other_run, _run_anew, _is_run_anew, every=3, sample=2, keeps_output=False),
 }
