@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
 	test-cluster test-slurm test-browser test-fuse test-nfs test-under-load bench-wake \
-	bench-layout bench-records bench-store bench-salvage \
+	bench-layout bench-records bench-store bench-salvage bench-study \
 	bench-cluster bench-dashboard bench-start faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
@@ -101,6 +101,10 @@ lint: $(VENV)/.installed-test
 
 bench-wake: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/wake.py
+
+# one sample beside PyWake, and a study of 300: five minutes; LEEWARD_SHARED_DATA names the folder of the real sample
+bench-study: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/study.py
 
 bench-layout: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/layout.py
