@@ -207,9 +207,9 @@ def test_missing_of_a_run(paths, campaign, inside, tmp_path):
     assert [row["key"] for row in rows] == ["farm1_t0_s1", "farm1_t0_s2"]
     assert rows[1]["reason"] == "failed: ValueError: no wind"
     assert inside("missing", "layouts.run", "--failed", "--csv", "missing.csv")[0] == 3
-    assert read_keys(tmp_path / "missing.csv") == [Key(1, 0, 2)]
+    assert read_keys(tmp_path / "missing.csv", Key.parse) == [Key(1, 0, 2)]
     (tmp_path / "missing.json").write_text(inside("missing", "layouts.run", "--json")[1])
-    assert read_keys(tmp_path / "missing.json") == [Key(1, 0, 1), Key(1, 0, 2)]
+    assert read_keys(tmp_path / "missing.json", Key.parse) == [Key(1, 0, 1), Key(1, 0, 2)]
 
 
 def test_nothing_missing(paths, campaign, inside):

@@ -106,7 +106,8 @@ def test_every_command_says_its_exit_codes():
 
 def unknown_words(text):
     """Commands and options of leeward in a page that do not exist."""
-    code = re.findall(r"```(?:console|sh|bash)?\n(.*?)```", text, re.S)
+    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```", text, re.S | re.M)
+    code = [block for language, block in blocks if language in ("", "console", "sh", "bash")]
     code += re.findall(r"`(leeward [^`]+)`", re.sub(r"```.*?```", "", text, flags=re.S))
     for line in (line for block in code for line in block.splitlines()):
         for said in re.findall(r"(?:^|[$;&|(] *)leeward (.*)", line.strip()):

@@ -10,13 +10,16 @@ import pytest
 import typer
 import yaml
 
+from evaluation_cases import evaluation, store_study
 from export_cases import campaign_data
 from foreign_files import own_result, write_own_file
 from leeward import cli
 from leeward.campaign import load
 from leeward.store.directory.shards import store_result
 from leeward.store.paths import RunPaths
+from leeward.study import load_study
 from run_cases import LEEWARD, leeward_here
+from small_studies import write_study
 
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [4000, 0], [4000, 4000], [0, 4000], [0, 0]]], "crs": None}
 OPTIMISE = ["optimise", "--area", "area.json", "--turbines", "2", "--recipe", "random"]
@@ -35,6 +38,9 @@ WRITERS = {
     "aep": ["aep", "plain.csv", "--csv", "OUT/a.csv"],
     "optimise": [*OPTIMISE, "-o", "OUT/a.csv"],
     "optimise picture": [*OPTIMISE, "--picture", "OUT/a.svg"],
+    "evaluate": ["evaluate", "study/study.yaml", "-o", "OUT/a.h5", "-q", "--storage-wait", "0"],
+    "compare": ["compare", "study/study.h5", "--csv", "OUT/a.csv"],
+    "export study": ["export", "study/study.h5", "-o", "OUT/a.csv"],
     "run": ["run", "campaign.yaml", "-o", "OUT/a.h5", "-q", "--storage-wait", "0"],
 }
 QUICK = ("export csv", "new", "missing", "show", "aep", "optimise")
@@ -43,7 +49,7 @@ EACH_WRITER = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slo
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A folder with a run of seven results out of eight, merged, that nobody changes."""
+    """A folder with a run of seven results out of eight, merged, and a study, that nobody changes."""
     folder = tmp_path_factory.mktemp("run")
     (folder / "campaign.yaml").write_text(yaml.safe_dump(campaign_data()))
     (folder / "area.json").write_text(json.dumps(SQUARE))
@@ -57,6 +63,9 @@ def made(tmp_path_factory):
     for result in results:
         store_result(paths, result)
     write_own_file(paths.output, results, campaign=campaign.frozen_text())
+    (folder / "study").mkdir()
+    text = load_study(write_study(folder / "study", 2)).frozen_text()
+    store_study(folder / "study", [evaluation(0, number) for number in range(2)], text)
     return folder
 
 

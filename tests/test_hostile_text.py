@@ -122,7 +122,7 @@ def test_deep_list_of_keys_is_refused(tmp_path):
     path = tmp_path / "keys.json"
     path.write_text(100_000 * "[")
     with pytest.raises(InputError, match="nested too deeply"):
-        read_keys(path)
+        read_keys(path, Key.parse)
 
 
 def test_huge_numbers_of_turbines_are_refused_at_once(tmp_path):

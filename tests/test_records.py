@@ -103,19 +103,19 @@ def test_keys_from_files(tmp_path):
     path = tmp_path / "missing.csv"
     path.write_text("key,farm_idx,type_idx,seed,reason\nfarm0_t5_s3,0,5,3,\nfarm1_t0_s0,1,0,0,failed\n")
     keys = [Key(0, 5, 3), Key(1, 0, 0)]
-    assert read_keys(path) == keys
+    assert read_keys(path, Key.parse) == keys
     path.write_text("farm0_t5_s3\nfarm1_t0_s0\n")
-    assert read_keys(path) == keys
+    assert read_keys(path, Key.parse) == keys
     path.write_text(json.dumps([str(key) for key in keys]))
-    assert read_keys(path) == keys
+    assert read_keys(path, Key.parse) == keys
     path.write_text(json.dumps({"missing": [{"key": str(key)} for key in keys]}))
-    assert read_keys(path) == keys
+    assert read_keys(path, Key.parse) == keys
     for content in ("key\nfarm0\n", "{", '{"a": 1}'):
         path.write_text(content)
         with pytest.raises(InputError, match=r"missing\.csv"):
-            read_keys(path)
+            read_keys(path, Key.parse)
     with pytest.raises(InputError, match="cannot be read"):
-        read_keys(tmp_path / "nowhere.csv")
+        read_keys(tmp_path / "nowhere.csv", Key.parse)
 
 
 @pytest.mark.parametrize("text", ["farm0_t5", "farm0_t5_s03", "farm-1_t0_s0", "farm0_t0_s0/../x", "", "farm٣_t0_s0"])

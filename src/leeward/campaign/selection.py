@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from leeward.campaign.campaign import MOST_TASKS, Campaign
 from leeward.campaign.seeds import parse_range
@@ -17,6 +17,7 @@ from leeward.parsing import parse_json
 from leeward.store import PATTERN, Key
 from leeward.wording import listed
 
+AnyKey = TypeVar("AnyKey")
 FIELDS = {"farm": 0, "type": 1, "seed": 2}
 EXAMPLE = '"farm=0,3 type=5 seed=0:10"'
 _QUOTED = re.compile(r"""([=,]\s*)('[^']*'|"[^"]*")""")
@@ -200,8 +201,11 @@ def _range_of(field: str, word: Word, where: str, campaign: Campaign) -> range:
     return range(number, number + 1)
 
 
-def read_keys(path: Path) -> list[Key]:
-    """Return the keys in a CSV file with a column `key`, in a JSON file, or in a text file with one key per line."""
+def read_keys(path: Path, parse: Callable[[str], AnyKey]) -> list[AnyKey]:
+    """Return the keys in a CSV file with a column `key`, in a JSON file, or in a text file with one key per line.
+
+    parse: returns the key that a text names, such as `Key.parse`.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -217,7 +221,7 @@ def read_keys(path: Path) -> list[Key]:
             column, rows = 0, lines
         names = [row[column].strip() for row in rows if len(row) > column and row[column].strip()]
     try:
-        return [Key.parse(name) for name in names]
+        return [parse(name) for name in names]
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

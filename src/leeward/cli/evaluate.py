@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
-from leeward.cli.execution import EngineOptions, StoppingOptions, chosen_engine, prepare
+from leeward.cli.execution import EngineOptions, StoppingOptions, chosen_engine, prepare, selected_tasks
 from leeward.cli.options import TAKE_OVER, Options
-from leeward.errors import InputError
 from leeward.wording import count, json_text, listed, size
 
 if TYPE_CHECKING:
@@ -62,25 +61,26 @@ def evaluate(options: EvaluateOptions) -> None:
     from leeward.cli.run_display import display
     from leeward.cli.run_summary import conclude
     from leeward.runs.evaluate import evaluate as evaluate_study
+    from leeward.store import EvaluationKey
     from leeward.study import load_study
+    from leeward.study.selection import chosen_evaluations
 
-    if options.only is not None and options.only_from is not None:
-        raise InputError("--only and --only-from are both given; give one or the other, not both")
     study = load_study(options.study).with_execution(**options.engine.settings())
     engine = chosen_engine(study.execution, options.engine)
+    selection = selected_tasks(options.only, options.only_from, EvaluationKey.parse)
+    n_tasks = study.n_tasks if selection is None else len(chosen_evaluations(study, selection))
     if options.dry_run:
-        text = json_text(_facts(study)) if options.as_json else "\n".join(_preview(study))
-        print(text)
+        print(json_text(_facts(study, n_tasks)) if options.as_json else "\n".join(_preview(study, n_tasks)))
         return
     if not (options.quiet or options.as_json):
-        for line in _preview(study):
+        for line in _preview(study, n_tasks):
             print(line, file=sys.stderr)
     prepare(engine)
     with display({}, "evaluation", quiet=options.quiet, as_json=options.as_json) as on_event:
         report = evaluate_study(
             study,
             options.output,
-            only=options.only if options.only_from is None else _listed_keys(options.only_from),
+            only=selection,
             retry_failed=options.retry_failed,
             new=options.new,
             take_over=options.take_over,
@@ -92,36 +92,29 @@ def evaluate(options: EvaluateOptions) -> None:
     raise Exit(report.exit_code)
 
 
-def _facts(study: "Study") -> dict[str, object]:
+def _facts(study: "Study", n_tasks: int) -> dict[str, object]:
     kept = study.result_bytes()
     return {
         "study": study.name,
         "targets": list(study.targets.values()),
         "scenarios": len(study.scenarios),
-        "tasks": study.n_tasks,
+        "tasks": n_tasks,
         "cases": list(study.cases),
         "steps": study.n_steps,
         "windows": list(study.windows),
-        "bytes": {name: number * study.n_tasks for name, number in kept.items()},
+        "bytes": {name: number * n_tasks for name, number in kept.items()},
     }
 
 
-def _preview(study: "Study") -> Iterator[str]:
-    """Yield what will be computed, and the size of the results."""
+def _preview(study: "Study", n_tasks: int) -> Iterator[str]:
+    """Yield what will be computed, and the size of the results. n_tasks: number of selected tasks."""
     targets = listed(list(study.targets.values()), 3)
     yield f"{study.name}: {count(len(study.targets), 'target')} ({targets}) x {count(len(study.scenarios), 'scenario')}"
     times = study.times
     span = f", {times[0]} to {times[-1]}" if times else ""
     yield f"wind: {f'{study.n_steps} steps{span}' if study.n_steps else 'a rose'}; cases: {', '.join(study.cases)}"
     for name, number in study.result_bytes().items():
-        yield f"keep {name}: {KEPT[name]}, {size(number * study.n_tasks)}"
-    total = sum(study.result_bytes().values()) * study.n_tasks
-    tasks = count(study.n_tasks, "evaluation")
+        yield f"keep {name}: {KEPT[name]}, {size(number * n_tasks)}"
+    total = sum(study.result_bytes().values()) * n_tasks
+    tasks = count(n_tasks, "evaluation")
     yield f"{tasks}, {size(total)} of numbers in the output, and as much again in the run directory"
-
-
-def _listed_keys(path: Path) -> list[str]:
-    """Return the keys in the first column of a CSV file."""
-    from leeward.study.tables import read_table
-
-    return read_table(path, "a list of keys, as `leeward missing --csv` writes").texts("key")

@@ -2,7 +2,9 @@
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from typer import Option
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from leeward.campaign import Execution
 
 STORAGE_WAIT_S = 1800.0
+AnyKey = TypeVar("AnyKey")
 
 
 class DaskOptions(Options):
@@ -101,6 +104,19 @@ def chosen_engine(execution: "Execution", options: EngineOptions) -> str:
             takes = _names(of_engines.get(engine, {})) or "none"
             raise InputError(f"{named} needs --engine {other}, but the engine is {engine}; its options are: {takes}")
     return engine
+
+
+def selected_tasks(
+    only: str | None, only_from: Path | None, parse: Callable[[str], AnyKey]
+) -> str | list[AnyKey] | None:
+    """Return the selection of --only, or the keys in the file of --only-from; None if neither is given."""
+    if only_from is None:
+        return only
+    if only is not None:
+        raise InputError("--only and --only-from are both given; give one or the other, not both")
+    from leeward.campaign.selection import read_keys
+
+    return read_keys(only_from, parse)
 
 
 def _names(options: dict[str, Any]) -> str:

@@ -5,18 +5,13 @@ from typing import TYPE_CHECKING
 
 from typer import Exit, Option
 
-from leeward.cli.execution import EngineOptions, StoppingOptions, chosen_engine, prepare
+from leeward.cli.execution import EngineOptions, StoppingOptions, chosen_engine, prepare, selected_tasks
 from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from leeward.campaign import Campaign
-    from leeward.store import Key
-
-    Selection = str | Collection[Key] | None  # None selects all tasks
 
 
 class RunOptions(Options):
@@ -75,10 +70,11 @@ def run(options: RunOptions) -> None:
     from leeward.cli.run_display import display
     from leeward.cli.run_summary import conclude
     from leeward.runs.run import run as run_tasks
+    from leeward.store import Key
 
     chosen = _chosen(options)
     engine = chosen_engine(chosen.execution, options.engine)
-    selection = _selection(options)
+    selection = selected_tasks(options.only, options.only_from, Key.parse)
     if options.dry_run:
         raise Exit(dry_run(chosen, selection, options))
     if options.picture is not None:
@@ -120,13 +116,3 @@ def _seeds(text: str | None) -> int | str | list[int] | None:
         return int(text) if text.isdigit() else [int(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(f"--seeds is {text!r}; expected a count, a range like 0:50, or a list like 3,7,9") from error
-
-
-def _selection(options: RunOptions) -> "Selection":
-    if options.only is not None and options.only_from is not None:
-        raise InputError("--only and --only-from are both given; give one or the other, not both")
-    if options.only_from is None:
-        return options.only
-    from leeward.campaign.selection import read_keys
-
-    return read_keys(options.only_from)

@@ -134,7 +134,7 @@ def print_summary(report: RunReport, command: str) -> None:
         print(line)
     wanted = len(report.wanted)
     missing = len(report.missing)
-    print(f"{report.done} of {count(wanted, noun)} done, {report.computed} computed now, in {duration(report.seconds)}")
+    print(f"{report.done} of {wanted} {noun}s done, {report.computed} computed now, in {duration(report.seconds)}")
     if report.quarantined:
         print(f"{count(report.quarantined, 'bad file')} moved to {report.paths.quarantine}, with the reasons")
     if report.merged is not None and report.merged.count:

@@ -164,7 +164,7 @@ def _name_ticks(ax: Axes, comparison: Comparison) -> None:
 
 
 def _with_bar(figure: Figure, ax: Axes, drawn: AxesImage) -> None:
-    colour_bar(figure, drawn, ax, "regret, % of the best layout of the scenario")
+    colour_bar(figure, drawn, ax, "regret, % of the best layout")
 
 
 def _between(value: float, low: float, high: float) -> float:

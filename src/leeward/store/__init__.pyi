@@ -58,10 +58,9 @@ from leeward.store.evaluations import Evaluations as Evaluations, Numbers as Num
 from leeward.store.format.evaluation_result import (
     CASES as CASES,
     Evaluation as Evaluation,
-    EvaluationKey as EvaluationKey,
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
-from leeward.store.format.keys import PATTERN as PATTERN, Key as Key
+from leeward.store.format.keys import PATTERN as PATTERN, EvaluationKey as EvaluationKey, Key as Key
 from leeward.store.format.kind import Value as Value
 from leeward.store.format.kinds import parse_key as parse_key
 from leeward.store.format.layout_result import (

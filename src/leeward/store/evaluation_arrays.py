@@ -11,7 +11,8 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from leeward.errors import InputError
-from leeward.store.format.evaluation_result import Evaluation, EvaluationKey
+from leeward.store.format.evaluation_result import Evaluation
+from leeward.store.format.keys import EvaluationKey
 
 if TYPE_CHECKING:
     from leeward.store.evaluations import Evaluations

@@ -12,8 +12,9 @@ from leeward.capacity import capacity_factor, installed_power
 from leeward.errors import InputError
 from leeward.store.evaluation_arrays import study_dataset
 from leeward.store.features import feature_rows
-from leeward.store.format.evaluation_result import CASES, Evaluation, EvaluationKey
+from leeward.store.format.evaluation_result import CASES, Evaluation
 from leeward.store.format.found import FoundResult
+from leeward.store.format.keys import EvaluationKey
 from leeward.store.format.kind import Array, Value
 from leeward.store.results import Results
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leeward.store.format.evaluation_result import EvaluationKey
+from leeward.store.format.keys import EvaluationKey
 
 if TYPE_CHECKING:
     from leeward.store.evaluations import Evaluations, Numbers, StudyFacts

@@ -2,40 +2,20 @@
 
 import functools
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from leeward.errors import InputError
+from leeward.store.format.keys import EvaluationKey
 from leeward.store.format.kind import AnyResult, Array, Value, check_value, digest_of
 from leeward.store.format.layout_result import OWN, SUCCESS
 
 CASES = ("all", "external", "internal", "none")
 
-_PATTERN = re.compile(r"target(\d{1,9})_scenario(\d{1,9})", re.ASCII)
 _IN_INDEX = ("target", "scenario", "seconds", "created")
-
-
-class EvaluationKey(NamedTuple):
-    """A key, written `target{T}_scenario{S}`. Keys sort by their numbers."""
-
-    target_idx: int
-    scenario_idx: int
-
-    def __str__(self) -> str:
-        return f"target{self.target_idx}_scenario{self.scenario_idx}"
-
-    @classmethod
-    def parse(cls, text: str) -> "EvaluationKey":
-        """Return the key that a text names. Raise InputError if it is not a key."""
-        match = _PATTERN.fullmatch(text)
-        key = None if match is None else cls(*map(int, match.groups()))
-        if key is None or str(key) != text:  # no leading zeros: a key has one name
-            raise InputError(f"{text!r:.60} is not a key; expected one like target0_scenario3")
-        return key
 
 
 @dataclass(frozen=True, eq=False)
