@@ -51,7 +51,7 @@ def test_one_evaluation(model):
     assert "map of the target and 2 neighbours" in text
     assert "from step 17 (2030-01-18)" in text
     assert "losses: internal 8.00%, external 5.00%, total 13.00%" in text
-    assert "farm power in MW over 40 steps, 4 cases" in text
+    assert "power, MW, over 40 steps: all, external, internal, none" in text
     assert "sample &lt;3&gt;" in text
     assert "<3>" not in text
 
@@ -125,7 +125,7 @@ def test_drawings():
     assert len(circles) == 12
     assert len({circle.get("fill") for circle in circles}) == 3
     lines = [line for line in parsed(power_chart(view)).iter("path") if line.get("class") == "series"]
-    assert len(lines) == 4
+    assert len(lines) == 6  # four cases, lost to neighbours, lost to the farm's own wakes
     assert losses_of(result) == pytest.approx({"internal": 0.08, "external": 0.05, "total": 0.13})
     assert len(parsed(loss_bars(losses_of(result))).findall("rect")) == 3
     assert loss_bars({}) is None
@@ -139,6 +139,6 @@ def test_long_series_are_thinned():
     power[0, -1] = 500.0
     view = replace(view, result=replace(view.result, farm_power_mw=power), times=(), n_steps=3653)
     drawn = power_chart(view)
-    assert "means of 8 steps" in drawn
+    assert "means of 31 steps" in drawn
     assert len(drawn) < 60_000
     assert power_chart(replace(view, result=replace(view.result, farm_power_mw=None))) is None

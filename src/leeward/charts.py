@@ -1,7 +1,7 @@
 """Scales, colours, series and map rules shared by the charts of pages (SVG) and of plots (matplotlib)."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -122,6 +122,18 @@ class Quantity(NamedTuple):
 
 AEP = Quantity("AEP", "GWh", "aep", 1.0)
 CAPACITY_FACTOR = Quantity("capacity factor", "%", "capacity_factor", 100.0)
+
+
+# the loss that the difference between a case of a study and its case `all` is, by case
+LOST = {"internal": "lost to neighbours", "external": "lost to the farm's own wakes"}
+LOST_COLOURS = ("#CC79A7", "#56B4E9")
+
+
+def lost_power(power_mw: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the power that wakes cost in each step, by the words of LOST. power_mw: farm power by case."""
+    if "all" not in power_mw:
+        return {}
+    return {words: power_mw[case] - power_mw["all"] for case, words in LOST.items() if case in power_mw}
 
 
 def above_median(values: Array) -> Array:

@@ -61,6 +61,7 @@ def compare(options: CompareOptions) -> None:
     try:
         with results:
             comparison = study_data.comparison_of(results, options.case, **choice)
+            name = study_data.name_of(results)
     except MissingResultsError as error:
         print(f"leeward: {place}: {error}", file=sys.stderr)
         raise Exit(EXIT_INCOMPLETE) from error
@@ -74,7 +75,7 @@ def compare(options: CompareOptions) -> None:
         from leeward.cli.figures import save
         from leeward.plots.regret import comparison_figure
 
-        save(comparison_figure(comparison, pair, f"{place.stem}, case {options.case}"), options.output)
+        save(comparison_figure(comparison, pair, f"{name}, case {options.case}"), options.output)
         print(f"written: {options.output}", file=sys.stderr if options.as_json else None)
 
 

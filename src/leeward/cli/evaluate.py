@@ -114,7 +114,8 @@ def _preview(study: "Study", n_tasks: int) -> Iterator[str]:
     span = f", {times[0]} to {times[-1]}" if times else ""
     yield f"wind: {f'{study.n_steps} steps{span}' if study.n_steps else 'a rose'}; cases: {', '.join(study.cases)}"
     for name, number in study.result_bytes().items():
-        yield f"keep {name}: {KEPT[name]}, {size(number * n_tasks)}"
+        if number:  # a rose has no windows
+            yield f"keep {name}: {KEPT[name]}, {size(number * n_tasks)}"
     total = sum(study.result_bytes().values()) * n_tasks
     tasks = count(n_tasks, "evaluation")
     yield f"{tasks}, {size(total)} of numbers in the output, and as much again in the run directory"

@@ -39,7 +39,7 @@ def draw(options: "PlotOptions", place: Path) -> Figure:
         if name == "losses":
             key = _key(options)
             return study.losses_figure(
-                study_data.losses_of(results, None if key is None else key.target_idx), _name(results)
+                study_data.losses_of(results, None if key is None else key.target_idx), study_data.name_of(results)
             )
         return _of_one_task(name, options, results, _key(options) or next(iter(results)))
 
@@ -58,16 +58,12 @@ def _key(options: "PlotOptions") -> EvaluationKey | None:
     return EvaluationKey.parse(keys[0]) if keys else None
 
 
-def _name(results: Evaluations) -> str:
-    return str(results.attributes.get("campaign_name", "")) or getattr(results.study, "name", "") or results.path.stem
-
-
 def _of_one_task(name: str, options: "PlotOptions", results: Evaluations, key: EvaluationKey) -> Figure:
     facts = results.facts.get(key)
     words = str(key) if facts is None else f"{facts.target}, scenario {facts.scenario}"
     if name == "series":
-        power, times, installed = study_data.series_of(results, key)
-        return study.series_figure(power, times=times, installed_mw=installed, title=words)
+        power, times, built, installed = study_data.series_of(results, key)
+        return study.series_figure(power, times=times, built=built, installed_mw=installed, title=words)
     known, target, neighbours = study_data.build_out_of(results, key)
     scenario = known.scenarios[key.scenario_idx]
     return study.build_out_figure(
@@ -85,7 +81,7 @@ def _compared(name: str, options: "PlotOptions", results: Evaluations) -> Figure
     comparison = study_data.comparison_of(results, options.case or "all", only_complete=True)
     for remark in comparison.notes:
         note(remark)
-    title = f"{_name(results)}, case {comparison.matrix.case}"
+    title = f"{study_data.name_of(results)}, case {comparison.matrix.case}"
     if name == "regret":
         return regret.regret_figure(comparison, title)
     pair = pair_of(comparison, options.scenarios)

@@ -44,8 +44,8 @@ def grid(seen: StudySnapshot, links: Links, page: int = 0) -> Markup:
         if block.target_idx in cells:
             cells[block.target_idx].append(block)
     blocks = next(iter(cells.values()), [])
-    header = ["target", "done", *map(_block_name, blocks), "mean AEP, GWh", "mean loss", "least", "largest"]
-    numbers = [1, *range(len(header) - 4, len(header))]
+    header = ["target", "done", "mean AEP, GWh", "mean loss", "least", "largest", *map(_block_name, blocks)]
+    numbers = range(1, 6)
     lines = [_grid_line(row, cells[row.target_idx], links) for row in rows]
     pages = -(-len(seen.rows) // MOST_ROWS)
     words = f"AEP and losses are those of the case {seen.case}, over the scenarios that are done, by their weights."
@@ -71,7 +71,7 @@ def _grid_line(row: TargetSeen, blocks: Sequence[BlockSeen], links: Links) -> li
     losses = map(percent, (row.mean_loss, row.least_loss, row.largest_loss))
     address = links.tasks({"target": row.target_idx})
     cells = [_cell(block, links) for block in blocks]
-    return [parts.link(address, name, title=row.name), done, *cells, parts.gwh(row.mean_aep), *losses]
+    return [parts.link(address, name, title=row.name), done, parts.gwh(row.mean_aep), *losses, *cells]
 
 
 def _cell(block: BlockSeen, links: Links) -> Markup:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leeward.charts import Array, Scale, colour, colours_apart, decimals, shortened
+from leeward.charts import LOST_COLOURS, Array, Scale, colour, colours_apart, decimals, lost_power, shortened
 from leeward.pages.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, figure, horizontal_grid, path_through, text
 from leeward.pages.html import Attribute, Markup, tag
 from leeward.pages.maps import Frame
@@ -13,7 +13,7 @@ from leeward.watch import EvaluationView, FarmSeen
 
 SIDE = 640.0  # longer side of the map, pixels
 RADIUS = 3.4  # of a turbine, pixels
-MOST_POINTS = 500  # points of a line; longer series are shown as means of several steps
+MOST_POINTS = 120  # points of a line; longer series are shown as means of several steps
 MOST_MARKS = 40  # vertical lines of construction steps
 BAR_LEFT, BAR_HEIGHT, BAR_STEP = 110.0, 18.0, 30.0  # bars of losses, pixels
 BINS = 24  # of a histogram
@@ -80,23 +80,44 @@ def _moment(view: EvaluationView, step: int) -> str:
 
 
 def power_chart(view: EvaluationView) -> Markup | None:
-    """Return a chart of the farm power of each case over the steps; None if the series was not kept."""
+    """Return charts of the farm power of each case, and of the power lost to wakes; None if the series was not kept."""
     power = view.result.farm_power_mw
     if power is None or power.shape[1] < 2:
         return None
-    size = -(-power.shape[1] // MOST_POINTS)  # steps of a point
-    means = np.array([_means(row, size) for row in power])
-    across = Scale(0, power.shape[1] - 1, LEFT, WIDTH - RIGHT)
+    by_case = dict(zip(view.result.cases, power, strict=True))
+    lost = lost_power(by_case)
+    size = -(-power.shape[1] // MOST_POINTS)
+    words = f"Farm power{f', means of {size} steps' if size > 1 else ''}. Dotted lines: a neighbour is built."
+    return tag(
+        "div",
+        None,
+        _series_chart(view, by_case, "power, MW", colours_apart(len(by_case)), size),
+        _series_chart(view, lost, "power lost, MW", LOST_COLOURS, size) if lost else None,
+        tag("p", None, words),
+    )
+
+
+def _series_chart(
+    view: EvaluationView, power: Mapping[str, Array], quantity: str, colours: Sequence[str], size: int
+) -> Markup:
+    """Return a chart of power (MW) over the steps, by name. size: number of steps that a point is the mean of."""
+    means = np.array([_means(row, size) for row in power.values()])
+    n_steps = len(next(iter(power.values())))
+    across = Scale(0, n_steps - 1, LEFT, WIDTH - RIGHT)
     up = Scale(0.0, float(means.max()) * 1.05 or 1.0, HEIGHT - BOTTOM, TOP)
-    steps = np.minimum(np.arange(means.shape[1]) * size + (size - 1) / 2, power.shape[1] - 1)
-    colours = colours_apart(len(view.result.cases))
+    steps = np.minimum(np.arange(means.shape[1]) * size + (size - 1) / 2, n_steps - 1)
+    hues = dict(zip(power, colours, strict=False))
     lines = [
         tag(
             "path",
-            {"d": path_through(zip(map(across, steps), map(up, row), strict=True)), "class": "series", "stroke": hue},
-            tag("title", None, f"{case}: mean {power[i].mean():.2f} MW"),
+            {
+                "d": path_through(zip(map(across, steps), map(up, row), strict=True)),
+                "class": "series",
+                "stroke": hues[name],
+            },
+            tag("title", None, f"{name}: mean {power[name].mean():.2f} MW"),
         )
-        for i, (case, hue, row) in enumerate(zip(view.result.cases, colours, means.tolist(), strict=True))
+        for name, row in zip(power, means.tolist(), strict=True)
     ]
     first = [farm for farm in view.farms if farm.first is not None and farm.first > 0][:MOST_MARKS]
     marks = [_mark(across(farm.first or 0), farm) for farm in first]
@@ -104,17 +125,9 @@ def power_chart(view: EvaluationView) -> Markup | None:
     below = [
         text(across(step), HEIGHT - 16, _moment(view, step), anchor="middle" if step else "start") for step in ticks
     ]
-    words = f"Farm power{f', means of {size} steps' if size > 1 else ''}. Dotted lines: a neighbour is built."
-    picture = figure(
-        WIDTH,
-        HEIGHT,
-        f"farm power in MW over {power.shape[1]} steps, {len(colours)} cases",
-        horizontal_grid(up, LEFT, WIDTH - RIGHT, "power, MW"),
-        marks,
-        lines,
-        below,
-    )
-    return captioned(picture, _key(dict(zip(view.result.cases, colours, strict=True))), tag("p", None, words))
+    title = f"{quantity}, over {n_steps} steps: {', '.join(power)}"
+    grid = horizontal_grid(up, LEFT, WIDTH - RIGHT, quantity)
+    return captioned(figure(WIDTH, HEIGHT, title, grid, marks, lines, below), _key(hues))
 
 
 def _means(row: Array, size: int) -> Array:

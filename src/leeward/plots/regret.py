@@ -28,8 +28,8 @@ from leeward.study.comparison import CRITERIA, Comparison
 
 CELL = 0.42  # width of a cell with a number, inches
 LONGEST_NAME = 32
-MOST_CELLS = 16  # with at most this many layouts and scenarios, each cell has its number
-MOST_NAMES = 40  # with at most this many layouts or scenarios, each has its name
+MOST_COLUMNS = 16  # with at most this many scenarios, and names of all layouts, each cell has its number
+MOST_NAMES = 36  # with at most this many layouts or scenarios, each has its name
 NAMED_FRONT = 8  # with at most this many layouts on the front, each has its name
 NO_GROUP = "layouts"
 MARKS = dict(zip(CRITERIA, "*sD^", strict=True))
@@ -64,7 +64,7 @@ def comparison_figure(comparison: Comparison, pair: tuple[int, int] | None = Non
     layouts, scenarios = comparison.regret.shape
     left = _between(3.4 + CELL * scenarios, 4.6, 9.0)
     figure = new_figure(left + 4.6, _between(1.6 + 0.24 * layouts, 4.8, 10.0))
-    axes = figure.subplots(1, 2, width_ratios=[left, 4.6])
+    axes = figure.subplots(1, 2, width_ratios=[left, 4.6], gridspec_kw={"wspace": 0.08})
     _with_bar(figure, axes[0], plot_regret(axes[0], comparison, title="regret"))
     plot_pareto(axes[1], comparison, *pair, title="Pareto front of two scenarios")
     if title:
@@ -81,7 +81,7 @@ def plot_regret(ax: Axes, comparison: Comparison, *, title: str | None = None) -
     drawn = ax.imshow(percent, cmap=f"{EVEN}_r", vmin=0.0, vmax=max(float(percent.max()), 0.01), aspect="auto")
     drawn.set_interpolation("nearest")
     _name_ticks(ax, comparison)
-    if max(percent.shape) <= MOST_CELLS:
+    if percent.shape[0] <= MOST_NAMES and percent.shape[1] <= MOST_COLUMNS:
         for (row, column), value in np.ndenumerate(percent):
             colour = "white" if value > 0.55 * percent.max() else INK
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=TINY, color=colour)
@@ -125,7 +125,7 @@ def plot_pareto(ax: Axes, comparison: Comparison, first: int, second: int, *, ti
         axis.set_major_locator(MaxNLocator(nbins=5))
         scenario = shortened(comparison.matrix.scenarios[column], LONGEST_NAME)
         axis.set_label_text(literal(f"{quantity.name} in “{scenario}”, {quantity.unit}"), TEXT)
-    ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, **LEGEND)
+    ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=5.0, ncols=2, **LEGEND)
 
 
 def quantity_of(comparison: Comparison) -> Quantity:

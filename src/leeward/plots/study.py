@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
-from leeward.charts import Array, apart, colours_apart, shortened
+from leeward.charts import LOST_COLOURS, Array, apart, colours_apart, lost_power, shortened
 from leeward.errors import InputError
 from leeward.plots import ground
 from leeward.plots.style import (
@@ -44,7 +45,8 @@ CASE_WORDS = {
     "none": "no wakes",
 }
 FEW_TARGETS = 6  # with at most this many layouts, each has its own colour
-LEAST_SPAN = 0.02  # smallest span of an axis of losses, per cent
+EQUAL = 0.02  # losses that differ by less count as equal, per cent
+LEAST_SPAN = 1.0  # span of an axis of equal losses, per cent
 LONG_SERIES = 400  # a series with more steps has a rolling mean
 LONGEST_NAME = 40
 MOST_BINS, FEWEST_BINS = 41, 9
@@ -139,7 +141,7 @@ def _pooled(layouts: Sequence[Losses], cases: Sequence[str]) -> Losses:
 def _bins(percent: Array) -> Array:
     """Return the edges of the bins of a histogram. Equal values get bins around them, not a magnified axis."""
     low, high = float(percent.min()), float(percent.max())
-    margin = 0.5 * max(LEAST_SPAN - (high - low), 0.04 * (high - low))
+    margin = 0.5 * LEAST_SPAN if high - low < EQUAL else 0.02 * (high - low)
     number = min(max(math.isqrt(len(percent)) * 2 + 1, FEWEST_BINS), MOST_BINS)  # odd, so that equal values are centred
     return np.asarray(np.linspace(low - margin, high + margin, number + 1))
 
@@ -248,7 +250,7 @@ def _draw_labels(ax: Axes, farms: Sequence[BuiltFarm], shapes: Mapping[str, shap
     """Write the name and the first step above each farm, unless labels would overlap."""
     scale = min(ax.bbox.width / ax.viewLim.width, ax.bbox.height / ax.viewLim.height) * 72.0 / ax.figure.dpi
     words = [f"{shortened(farm.label, 24)}: {farm.first}" for farm in farms]
-    places = [(shapes[farm.label].centroid.x, shapes[farm.label].centroid.y) for farm in farms]
+    places = [(shapes[farm.label].centroid.x, shapes[farm.label].bounds[3] + 0.8 * TINY / scale) for farm in farms]
     widths = [0.62 * TINY * len(text) / scale for text in words]
     for i in apart(places, widths, 1.3 * TINY / scale):
         text = ax.text(*places[i], literal(words[i]), ha="center", va="center", fontsize=TINY, color=INK, zorder=6)
@@ -263,18 +265,30 @@ def series_figure(
     power_mw: Mapping[str, Array],
     *,
     times: Sequence[str] = (),
+    built: Sequence[int] = (),
     installed_mw: float | None = None,
     rolling: int | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Return the farm power over time in each case.
+    """Return the farm power over time in each case and, below it, the power lost to wakes.
 
-    power_mw: by case, shape (steps,). times: ISO times of the steps. rolling: steps of the rolling mean; by default a
-    40th of a long series, and none for a short one.
+    power_mw: by case, shape (steps,). times: ISO times of the steps. built: steps from which neighbours stand. rolling:
+    steps of the rolling mean; by default a 40th of a long series, and none for a short one.
     """
-    figure = new_figure(7.2, 3.4)
-    ax = figure.subplots()
-    plot_series(ax, power_mw, times=times, rolling=rolling)
+    lost = lost_power(power_mw)
+    figure = new_figure(7.2, 5.0 if lost else 3.4)
+    axes = figure.subplots(2 if lost else 1, 1, squeeze=False, sharex=True, height_ratios=[3, 2][: 2 if lost else 1])
+    ax, lowest = axes[0, 0], axes[-1, 0]
+    words = {CASE_WORDS.get(case, case): power for case, power in power_mw.items()}
+    plot_series(ax, words, "farm power, MW", times=times, rolling=rolling)
+    if lost:
+        plot_series(lowest, lost, "power lost, MW", times=times, rolling=rolling, colours=LOST_COLOURS)
+        ax.set_xlabel("")
+    for step in {*built} - {0}:
+        for each in axes[:, 0]:
+            each.axvline(steps_at(times, len(next(iter(power_mw.values()))))[step], color=INK, linewidth=0.7, ls=":")
+    if {*built} - {0}:
+        lowest.set_xlabel(f"{lowest.get_xlabel()}; dotted: a neighbour is built", **TEXT)
     if installed_mw is not None and math.isfinite(installed_mw):
         ax.axhline(installed_mw, color=FAINT, linewidth=0.7, zorder=0)
         label: Look = {"xytext": (3, 2), "textcoords": "offset points", "fontsize": TINY, "color": INK}
@@ -282,23 +296,32 @@ def series_figure(
             f"installed: {installed_mw:.6g} MW", (0.0, installed_mw), xycoords=("axes fraction", "data"), **label
         )
         ax.set_ylim(top=1.08 * installed_mw)
-    ax.set_title(literal(title or ""), **TEXT)
+    if title:
+        figure.suptitle(literal(title), **TEXT)
     return figure
 
 
 def plot_series(
-    ax: Axes, power_mw: Mapping[str, Array], *, times: Sequence[str] = (), rolling: int | None = None
+    ax: Axes,
+    power_mw: Mapping[str, Array],
+    quantity: str,
+    *,
+    times: Sequence[str] = (),
+    rolling: int | None = None,
+    colours: Sequence[str] = (),
 ) -> None:
-    """Draw the farm power in each case, with a rolling mean if the series is long. See `series_figure`."""
+    """Draw power over time, by name, with a rolling mean if the series is long. See `series_figure`.
+
+    quantity: label of the axis.
+    """
     steps = len(next(iter(power_mw.values()), ()))
     if steps == 0:
         raise InputError("no power series to draw; add farm_power to `keep` in the study file")
     if rolling is None:
         rolling = steps // 40 if steps > LONG_SERIES else 1
-    at = np.array(times, dtype="datetime64[s]") if len(times) == steps else np.arange(steps)
+    at = steps_at(times, steps)
     middle = at[(rolling - 1) // 2 : (rolling - 1) // 2 + steps - rolling + 1]
-    for (case, power), colour in zip(power_mw.items(), colours_apart(len(power_mw)), strict=True):
-        words = CASE_WORDS.get(case, case)
+    for (words, power), colour in zip(power_mw.items(), colours or colours_apart(len(power_mw)), strict=False):
         if rolling > 1:
             ax.plot(at, power, color=colour, linewidth=0.4, alpha=0.2)
             means = np.convolve(power, np.full(rolling, 1.0 / rolling), mode="valid")
@@ -306,13 +329,18 @@ def plot_series(
         else:
             ax.plot(at, power, color=colour, linewidth=1.0, label=f"{words}: {power.mean():.4g} MW on average")
     set_style(ax, None)
-    ax.set_ylabel("farm power, MW", **TEXT)
+    ax.set_ylabel(quantity, **TEXT)
     ax.set_ylim(bottom=0.0)
     ax.margins(x=0.0)
     if len(times) == steps:
         locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
         ax.xaxis.set_major_locator(locator)
         ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
-    remark = f"thick: rolling mean over {rolling} steps" if rolling > 1 else ""
-    ax.set_xlabel("\n".join(filter(None, ("time" if len(times) == steps else "step", remark))), **TEXT)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.06), ncols=2, **LEGEND)
+    remark = f"; thick: rolling mean over {rolling} steps" if rolling > 1 else ""
+    ax.set_xlabel(f"{'time' if len(times) == steps else 'step'}{remark}", **TEXT)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, **LEGEND)
+
+
+def steps_at(times: Sequence[str], steps: int) -> npt.NDArray[Any]:
+    """Return the place of each step on the time axis: its time, or its number if the times are not known."""
+    return np.array(times, dtype="datetime64[s]") if len(times) == steps else np.arange(steps)

@@ -87,8 +87,18 @@ def _farm(placed: Placed, label: str, first: int, end: int | None) -> BuiltFarm:
     return BuiltFarm(label, placed.x, placed.y, float(placed.turbine.rotor_diameter_m), first, end)
 
 
-def series_of(results: Evaluations, key: EvaluationKey) -> tuple[dict[str, np.ndarray], Sequence[str], float | None]:
-    """Return the farm power (MW) of a result by case, the times of its steps, and the installed power (MW)."""
+def name_of(results: Evaluations) -> str:
+    """Return the name of the study, or that of the file if it is unknown."""
+    return str(results.attributes.get("campaign_name", "")) or getattr(results.study, "name", "") or results.path.stem
+
+
+def series_of(
+    results: Evaluations, key: EvaluationKey
+) -> tuple[dict[str, np.ndarray], Sequence[str], Sequence[int], float | None]:
+    """Return the farm power (MW) of a result by case, the times of its steps, and the installed power (MW).
+
+    The third value: the steps from which neighbours stand.
+    """
     result = results[key]
     if result.farm_power_mw is None:
         raise InputError(
@@ -98,4 +108,5 @@ def series_of(results: Evaluations, key: EvaluationKey) -> tuple[dict[str, np.nd
     study = results.study
     installed = results.facts[key].installed_mw
     power = dict(zip(result.cases, result.farm_power_mw, strict=True))
-    return power, [] if study is None else study.times, installed if math.isfinite(installed) else None
+    times, built = ([], []) if study is None else (study.times, [one.first for one in study.neighbours(key[1])])
+    return power, times, built, installed if math.isfinite(installed) else None

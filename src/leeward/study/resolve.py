@@ -1,7 +1,7 @@
 """Turn a study file into data: read its files, look up its layouts, and check everything before a run."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from leeward.study.scenarios import (
     listed_scenarios,
     table_scenarios,
 )
-from leeward.study.sources import Shelf, Source
+from leeward.study.sources import Label, Shelf, Source
 from leeward.study.spec import DrawSpec, ScenarioFile, StudySpec, TargetsSpec
 from leeward.study.wind import Series, Wind, read_wind, windows_of
 from leeward.wording import listed
@@ -82,19 +82,27 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
     )
 
 
-def _targets(spec: list[str] | TargetsSpec, shelf: Shelf) -> list[int]:
+def _targets(spec: Sequence[str | TargetsSpec], shelf: Shelf) -> list[int]:
     """Return the numbers of the target layouts on the shelf."""
-    if isinstance(spec, TargetsSpec):
-        source = shelf.source(spec.layouts)
-        return [shelf.add(source, label) for label in source.best(spec.best or "", spec.only)]
-    found = []
-    for text in spec:
-        name, colon, label = text.partition(":")
-        source = shelf.source(name if colon else None)
-        found.append(shelf.add(source, source.label(label if colon else text)))
-    if len(set(found)) < len(found):
-        raise InputError(f"names {max(spec, key=spec.count)} twice; expected each layout once")
+    found: list[int] = []
+    for entry in spec:
+        for source, label in _selected(entry, shelf):
+            number = shelf.add(source, label)
+            if number in found:
+                raise InputError(f"selects {source.name}:{label} twice; expected each layout once")
+            found.append(number)
     return found
+
+
+def _selected(entry: str | TargetsSpec, shelf: Shelf) -> Iterator[tuple[Source, Label]]:
+    """Yield the layouts that an entry of `targets` names or selects."""
+    if isinstance(entry, TargetsSpec):
+        source = shelf.source(entry.layouts)
+        yield from ((source, label) for label in source.best(entry.best or "", entry.only))
+    else:
+        name, colon, label = entry.partition(":")
+        source = shelf.source(name if colon else None)
+        yield source, source.label(label if colon else entry)
 
 
 def _winds(spec: StudySpec, shelf: Shelf, document: Document) -> dict[str, Wind]:

@@ -209,9 +209,14 @@ class StudySpec(Strict):
         description="files of layouts, each with a short name"
     )
     targets: Annotated[
-        Annotated[Annotated[list[Name], Field(min_length=1)], Tag("=list")] | Annotated[TargetsSpec, Tag("=section")],
-        Discriminator(lambda value: "=list" if isinstance(value, list) else "=section"),
-        BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+        list[
+            Annotated[
+                Annotated[Name, Tag("=name")] | Annotated[TargetsSpec, Tag("=section")],
+                Discriminator(lambda value: "=name" if isinstance(value, str) else "=section"),
+            ]
+        ],
+        Field(min_length=1),
+        BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
     ] = Field(description="the layouts to evaluate, such as alone:farm0_t5_s0")
     wind: WindSpec | None = None
     winds: Annotated[dict[ShortName, WindSpec], Field(min_length=1)] | None = None
