@@ -1,6 +1,6 @@
 """What the tests of studies share: evaluations made by hand, stored in a run directory and merged."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,18 +45,28 @@ def neighbour(farm, first=0, *, end=None, type_idx=5, seed=0):
     turbine = SimpleNamespace(
         name="V", rated_power_mw=10.0 + (type_idx or 0), rotor_diameter_m=240.0, hub_height_m=150.0
     )
-    return SimpleNamespace(farm_idx=farm, type_idx=type_idx, seed=seed, first=first, end=end, turbine=turbine)
+    name = "positions:scenarios[0]" if farm is None else f"alone:farm{farm}_t{type_idx}_s{seed}"
+    numbers = {"farm_idx": farm, "type_idx": type_idx, "seed": seed, "first": first, "end": end}
+    return SimpleNamespace(name=name, x=[0.0, 900.0], turbine=turbine, **numbers)
 
 
 @dataclass
 class FakeStudy:
-    """The part of a study that tables show."""
+    """The part of a study that tables show. inputs: neighbours and overrides by number of the scenario."""
 
+    inputs: dict
     times: tuple[str, ...] = TIMES
-    scenarios: dict = field(default_factory=dict)  # neighbours and overrides by number
+
+    def __post_init__(self):
+        self.targets = {target: f"alone:farm{target}_t5_s0" for target in TURBINES}
+        self.scenarios = {number: f"sample {number}" for number in self.inputs}
+        self.weights = {number: 0.5 + number for number in self.inputs}
+
+    def holds(self, key, fingerprint, version):
+        return key.scenario_idx in self.inputs
 
     def neighbours(self, scenario_idx):
-        return self.scenarios[scenario_idx][0]
+        return self.inputs[scenario_idx][0]
 
     def overrides(self, scenario_idx):
-        return self.scenarios[scenario_idx][1]
+        return self.inputs[scenario_idx][1]

@@ -16,7 +16,7 @@ from leeward.study import open_study
 ALL = [evaluation(target, scenario) for target, scenario in ((0, 0), (0, 3), (0, 7), (1, 0), (1, 7))]  # not (1, 3)
 BY_KEY = {one.key: one for one in ALL}
 STUDY = FakeStudy(
-    scenarios={
+    inputs={
         0: ([], {}),
         3: ([neighbour(2, 10), neighbour(10, 20, type_idx=1, seed=4)], {"turbulence_intensity": 0.1}),
         7: ([neighbour(2, 5, type_idx=0), neighbour(2, 90, end=95)], {}),

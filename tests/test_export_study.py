@@ -2,7 +2,6 @@
 
 import csv
 import importlib.util
-import math
 import sys
 
 import numpy as np
@@ -23,8 +22,7 @@ needs_zarr = pytest.mark.skipif(importlib.util.find_spec("zarr") is None, reason
 
 ALL = [evaluation(target, scenario) for target, scenario in ((0, 0), (0, 3), (0, 7), (1, 0), (1, 7))]  # not (1, 3)
 STUDY = FakeStudy(
-    scenarios={0: ([], {}), 3: ([neighbour(2, 10), neighbour(4, 20, type_idx=None, seed=None)], {"wind": "=low"})}
-    | {7: ([neighbour(2, 5)], {})}
+    inputs={0: ([], {}), 3: ([neighbour(2, 10), neighbour(None, 20)], {"wind": "=low"})} | {7: ([neighbour(2, 5)], {})}
 )
 
 
@@ -130,9 +128,8 @@ def test_features(opened, tmp_path, ending):
     table = pandas.read_csv(path) if ending == ".csv" else pandas.read_parquet(path)
     table = table.set_index("key")
     one = table.loc["target0_scenario3"]
-    assert (one.farm2_type, one.farm2_first_step, one.farm4_type) == (5, 10, "V")
+    assert (one.farm2_type, one.farm2_first_step, one.positions0_turbines) == (5, 10, 2)
     assert one.wind == ("'=low" if ending == ".csv" else "=low")  # a spreadsheet must not compute it
-    assert math.isnan(one.farm4_seed)
     assert table.loc["target1_scenario7"].external_first_360_power_mw == ALL[4].window_power_mw[1, 0]
     assert table.loc["target0_scenario0"].isna()["farm2_type"]
     with pytest.raises(InputError, match=r"the feature table needs the extension \.csv or \.parquet"):

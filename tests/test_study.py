@@ -261,7 +261,7 @@ def _wind_lines(folder, change):
         (changed_row(5, from_step=STEPS), r"line 7, column 'from_step': stands from step 40; .* 0 to 39"),
         (changed_row(2, from_step=1.5), r"line 4, column 'from_step': is '1.5'; expected a whole number"),
         (changed_row(0, farm=0), r"line 2, column 'farm': rotors of alone:farm0_.* and of the target, .* overlap"),
-        (scenario_rows(2) + [row | {"scenario": 7} for row in scenario_rows(1)], "scenarios 0 and 7 are the same"),
+        (scenario_rows(2) + [row | {"scenario": 7} for row in scenario_rows(1)], "scenarios 0 and 7 are equal"),
         (changed_row(1, farm=""), r"line 3, column 'farm': is empty; expected a number"),
     ],
 )
@@ -322,7 +322,7 @@ def test_a_farm_may_replace_another_at_the_same_place(tmp_path):
     study = load_study(study_data(tmp_path, scenarios=[{"neighbours": [first, second]}]))
     assert [(one.first, one.end) for one in study.neighbours(0)] == [(0, 10), (10, None)]
     overlapping = [{"neighbours": [first, second | {"from_date": "2020-02-28"}]}]
-    with pytest.raises(InputError, match=r"scenarios\[0\].neighbours\[0\]: rotors of .* and of a neighbour"):
+    with pytest.raises(InputError, match=r"scenarios\[0\].neighbours\[0\]: rotors of .* and of another neighbour"):
         load_study(study_data(tmp_path, scenarios=overlapping))
 
 

@@ -6,8 +6,8 @@ import signal
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, cast
 
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
@@ -15,7 +15,7 @@ from leeward.capacity import capacity_factor, merit
 from leeward.charts import shortened
 from leeward.cli.output import counted, discard_output, first_of, picked, table
 from leeward.runs.context import RunReport
-from leeward.store import Brief
+from leeward.store import Brief, EvaluationKey
 from leeward.watch import MAKE_ROOM, is_out_of_room
 from leeward.wording import count, duration, json_text, listed
 
@@ -105,23 +105,30 @@ def layout_lines(report: RunReport) -> Iterator[str]:
 
 
 def evaluation_lines(report: RunReport) -> Iterator[str]:
-    """Yield a table of the targets of a study."""
-    study = report.work.source
-    rows = []
-    for number, name in study.targets.items():
-        keys = [key for key in report.wanted if key[0] == number]
-        found = [report.results[key] for key in keys if key in report.results]
-        row = [shortened(name, LONGEST_NAME), f"{len(found)}/{len(keys)}"]
-        if found:
-            aep, loss = (statistics.fmean(values) for values in zip(*found, strict=True))
-            row += [f"{aep:.2f}", f"{loss:z.2%}", f"{min(found).aep:.2f}", f"{max(found).aep:.2f}"]
-        rows.append(row + ["-"] * (6 - len(row)))
-    header = ["target", "done", "mean GWh", "mean loss", "least GWh", "most GWh"]
-    shown = rows[:MOST_TARGETS]
-    yield table(shown, header=header, right=range(1, 6))
-    if len(rows) > len(shown):
-        yield f"  and {count(len(rows) - len(shown), 'more target')}"
-    yield f"{study.name}: {listed(study.cases)}; AEP and loss are those of the case {study.cases[0]}"
+    """Yield a table of the targets of a study. Means are weighted by scenario."""
+    study, keys = report.work.source, cast(Collection[EvaluationKey], report.wanted)
+    wanted = Counter(key.target_idx for key in keys)
+    found: dict[int, list[tuple[float, Brief]]] = {number: [] for number in study.targets}
+    for key in keys:
+        brief = report.results.get(key)  # type: ignore[call-overload]
+        if brief is not None:
+            found[key.target_idx].append((study.weights[key.scenario_idx], brief))
+    shown = list(study.targets.items())[:MOST_TARGETS]
+    rows = [_target_row(name, found[number], wanted[number]) for number, name in shown]
+    yield table(rows, header=["target", "done", "mean GWh", "mean loss", "least GWh", "most GWh"], right=range(1, 6))
+    if len(study.targets) > len(shown):
+        yield f"  and {count(len(study.targets) - len(shown), 'more target')}"
+    yield f"study {study.name}, cases {', '.join(study.cases)}; the table shows the case {study.cases[0]}"
+
+
+def _target_row(name: str, found: Sequence[tuple[float, Brief]], wanted: int) -> list[str]:
+    row = [shortened(name, LONGEST_NAME), f"{len(found)}/{wanted}"]
+    total = sum(weight for weight, _ in found)
+    if not found or not total:
+        return [*row, "-", "-", "-", "-"]
+    aep, loss = (sum(weight * one[place] for weight, one in found) / total for place in (0, 1))
+    aeps = [one.aep for _, one in found]
+    return [*row, f"{aep:.2f}", f"{loss:z.2%}", f"{min(aeps):.2f}", f"{max(aeps):.2f}"]
 
 
 KINDS = {"layouts": (layout_lines, "layout"), "evaluations": (evaluation_lines, "evaluation")}  # lines, noun

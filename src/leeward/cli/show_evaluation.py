@@ -39,7 +39,7 @@ def show_evaluation(place: Path, text: str, campaign: str | None, target: Path |
         return
     if target is not None:
         write_file(target, csv_table(header, rows))
-    study = _study(campaign, place, key)
+    study = _study(campaign, place, result)
     shown = ["case", "AEP, GWh", "loss", *(f"{name}, MW" for name in _windows(result))]
     texts = ([case, f"{aep:.4f}", f"{loss:z.2%}", *map("{:.3f}".format, means)] for case, aep, loss, *means in rows)
     print(f"{key}  in {seen.file}")
@@ -63,12 +63,13 @@ def _key(text: str) -> EvaluationKey:
         raise InputError(f'{error}, 0,3 or "0 3" (target, scenario)') from error
 
 
-def _study(campaign: str | None, place: Path, key: EvaluationKey) -> "Study | None":
+def _study(campaign: str | None, place: Path, result: Evaluation) -> "Study | None":
     """Return the study of an evaluation; None if it is not known."""
     from leeward.study import Study
 
     found, _ = known_works(campaign, [place])
-    return next((work for work in found if isinstance(work, Study) and key in work), None)
+    studies = (work for work in found if isinstance(work, Study) and result.key in work)
+    return next((study for study in studies if study.judge.version_of(result) is not None), None)
 
 
 def _windows(result: Evaluation) -> list[str]:

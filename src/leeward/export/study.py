@@ -31,7 +31,7 @@ COLUMNS = (
     Column("case", "text", "", "wakes that count: all, external, internal or none"),
     Column("weight", "number", "", "weight of the scenario"),
     Column("n_turbines", "whole", "", "number of turbines of the target"),
-    Column("n_neighbours", "whole", "", "number of neighbour farms in the scenario"),
+    Column("n_neighbours", "whole", "", "number of turbines of all neighbours in the scenario"),
     Column("installed_mw", "number", "MW", "installed power of the target"),
     Column("aep_gwh", "number", "GWh", "annual energy production"),
     Column("gross_aep_gwh", "number", "GWh", "annual energy production without wakes"),

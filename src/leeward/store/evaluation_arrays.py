@@ -126,7 +126,7 @@ def _times(evaluations: "Evaluations", n_steps: int) -> npt.NDArray[Any]:
     study = evaluations.study if n_steps else None
     if study is None or len(study.times) != n_steps:
         return np.arange(n_steps)
-    return np.array([time.removesuffix("Z") for time in study.times], dtype="datetime64[ns]")
+    return np.array([time.removesuffix("Z") for time in study.times], dtype="datetime64[us]")
 
 
 class LazyArray(BackendArray):

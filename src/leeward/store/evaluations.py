@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from leeward.store.format.evaluation_result import CASES, Evaluation
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import EvaluationKey
 from leeward.store.format.kind import Array, Value
+from leeward.store.format.layout_result import Maker
 from leeward.store.results import Results
 
 if TYPE_CHECKING:
@@ -30,7 +32,14 @@ class StudyFacts(Protocol):
 
     @property
     def times(self) -> Sequence[str]: ...
+    @property
+    def targets(self) -> Mapping[int, str]: ...
+    @property
+    def scenarios(self) -> Mapping[int, str]: ...
+    @property
+    def weights(self) -> Mapping[int, float]: ...
 
+    def holds(self, key: EvaluationKey, fingerprint: str, version: int | None) -> bool: ...
     def neighbours(self, scenario_idx: int) -> Sequence[Any]: ...
     def overrides(self, scenario_idx: int) -> Mapping[str, Any]: ...
 
@@ -88,14 +97,14 @@ class Evaluations(Results[EvaluationKey, Evaluation]):
 
     def __init__(self, path: Path, also: Path | None = None, *, study_of: StudyOf | None = None) -> None:
         self._study_of = study_of
-        self.facts: dict[EvaluationKey, Facts] = {}
+        self._stated: dict[EvaluationKey, Mapping[str, Value]] = {}
         self._numbers: dict[EvaluationKey, Numbers] = {}
         self._last: Evaluation | None = None
         self.lock = threading.RLock()  # one reader process answers one request at a time
         super().__init__(path, also)
 
     def _note(self, key: EvaluationKey, found: FoundResult) -> None:
-        self.facts[key] = Facts.of(key, found.attributes)
+        self._stated[key] = found.attributes
 
     @classmethod
     def _key(cls, key: object) -> EvaluationKey:
@@ -113,6 +122,27 @@ class Evaluations(Results[EvaluationKey, Evaluation]):
     def study(self) -> StudyFacts | None:
         """The study of the results; None if it is unknown."""
         return None if self._study_of is None or not self.campaign_text else self._study_of(self.campaign_text)
+
+    @functools.cached_property
+    def facts(self) -> dict[EvaluationKey, Facts]:
+        """The names and settings of each result. Names and weights are those of the study now, if it holds the result.
+
+        They may change without a new computation.
+        """
+        found = {key: Facts.of(key, stated) for key, stated in self._stated.items()}
+        study = self.study
+        for key in found:
+            if study is not None and self.is_of_study(key):
+                target, scenario = study.targets[key.target_idx], study.scenarios[key.scenario_idx]
+                weight = study.weights[key.scenario_idx]
+                found[key] = found[key]._replace(target=target, scenario=scenario, weight=weight)
+        return found
+
+    def is_of_study(self, key: EvaluationKey) -> bool:
+        """Return whether a result was computed for its task in the study, which is stored beside the results."""
+        stated = self._stated[key]
+        version = Maker.of(stated).method_version
+        return self.study is not None and self.study.holds(key, str(stated.get("fingerprint", "")), version)
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -201,14 +231,24 @@ class Evaluations(Results[EvaluationKey, Evaluation]):
 
         Inputs: for each neighbour farm F, the columns `farm{F}_type`, `farm{F}_rated_power_mw`,
         `farm{F}_rotor_diameter_m`, `farm{F}_hub_height_m`, `farm{F}_seed` and `farm{F}_first_step`, NaN in scenarios
-        without this farm; and the overrides of the scenario. Means: `{case}_aep_gwh`, `{case}_wake_loss` and
-        `{case}_{window}_power_mw`.
+        without this farm; and the overrides of the scenario. If the layouts are from several files, the short name of
+        the file comes first (`alone_farm1_type`). Neighbours that are given by positions are `positions{N}`. Means:
+        `{case}_aep_gwh`, `{case}_wake_loss` and `{case}_{window}_power_mw`.
+
+        Results that are not of the study in the file are left out, with a warning: their inputs are not known.
         """
         import pandas
 
         if self.study is None:
             raise InputError(f"{self.path}: holds no study, but the feature table needs the inputs of its scenarios")
-        return pandas.DataFrame(feature_rows(self, self.study))
+        ours = self.only(key for key in self if self.is_of_study(key))
+        if len(ours) < len(self):
+            warnings.warn(
+                f"{self.path}: the feature table leaves out {len(self) - len(ours)} of {len(self)} results, which are "
+                "not of the study in the file",
+                stacklevel=2,
+            )
+        return pandas.DataFrame(feature_rows(ours, self.study))
 
 
 _NAMES = ("key", *EvaluationKey._fields, "target", "scenario", "case")

@@ -52,4 +52,4 @@ class Judge:
         """Return the method version that made a result, or None if its settings differ."""
         stated = Maker.of(result.details).method_version
         version = self._study.method_version if stated is None else stated
-        return version if self._study.fingerprint(result.key, version) == result.fingerprint else None
+        return version if self._study.holds(result.key, result.fingerprint, version) else None

@@ -10,6 +10,7 @@ import numpy as np
 from leeward.campaign.document import Document
 from leeward.campaign.resolve import complete_site, complete_wake_model
 from leeward.errors import InputError
+from leeward.store import Evaluation
 from leeward.study.data import NEVER, Catalogue, Rows, StudyData
 from leeward.study.scenarios import (
     WAKE_MODEL,
@@ -21,7 +22,7 @@ from leeward.study.scenarios import (
     table_scenarios,
 )
 from leeward.study.sources import Label, Shelf, Source
-from leeward.study.spec import DrawSpec, ScenarioFile, StudySpec, TargetsSpec
+from leeward.study.spec import KEPT, DrawSpec, ScenarioFile, StudySpec, TargetsSpec
 from leeward.study.wind import Series, Wind, read_wind, windows_of
 from leeward.wording import listed
 
@@ -53,10 +54,11 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
             source.close()
     with document.at("keep"):
         _demand_series(spec, n_steps)
+        _demand_storable(spec, n_steps, max(len(layouts.place(target)[0]) for target in targets))
     with document.at():
         windows = windows_of(spec.windows, n_steps, times) if n_steps else []
     with document.at("scenarios"):
-        _check_scenarios(scenarios, winds)
+        _check_scenarios(scenarios, winds, isinstance(spec.scenarios, DrawSpec))
         _check_overlaps(scenarios, layouts, targets, shelf.turbines)
     wake_model = _wake_model(spec, shelf, scenarios, document)
     scenarios.sort(key=lambda scenario: scenario.number)
@@ -76,7 +78,7 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
         overrides=[scenario.overrides for scenario in scenarios],
         rows=_rows(scenarios),
         cases=tuple(spec.cases),
-        keep=tuple(dict.fromkeys(["aep", *spec.keep])),
+        keep=tuple(name for name in KEPT if name == "aep" or name in spec.keep),
         windows=windows,
         execution=spec.execution,
     )
@@ -159,7 +161,18 @@ def _demand_series(spec: StudySpec, n_steps: int) -> None:
         raise InputError(f"has {', '.join(asked)}, but the wind is a rose, which has no series; give a time series")
 
 
-def _check_scenarios(scenarios: list[Scenario], winds: Mapping[str, Wind]) -> None:
+def _demand_storable(spec: StudySpec, n_steps: int, n_turbines: int) -> None:
+    """Raise InputError if a result would be too large to be stored."""
+    for name, numbers in (("farm_power", n_steps), ("turbine_power", n_steps * n_turbines)):
+        total = numbers * len(spec.cases)
+        if name in spec.keep and total > Evaluation.MOST_NUMBERS:
+            raise InputError(
+                f"has {name}, {total} numbers for each result, but a result holds at most {Evaluation.MOST_NUMBERS}; "
+                "keep fewer cases, use longer steps, or divide the series into several studies"
+            )
+
+
+def _check_scenarios(scenarios: list[Scenario], winds: Mapping[str, Wind], is_drawn: bool) -> None:
     """Raise InputError for scenarios with the same name or the same content, and for unknown winds."""
     names: dict[str, Scenario] = {}
     contents: dict[Any, Scenario] = {}
@@ -167,8 +180,8 @@ def _check_scenarios(scenarios: list[Scenario], winds: Mapping[str, Wind]) -> No
         wind = scenario.overrides.get("wind", next(iter(winds)))
         if wind not in winds:
             raise InputError(f"{scenario.where}: wind is {wind!r}; expected one of {', '.join(winds)}")
-        if not scenario.weight >= 0:
-            raise InputError(f"{scenario.where}: the weight is {scenario.weight:g}; expected 0 or more")
+        if wind == next(iter(winds)):
+            scenario.overrides.pop("wind", None)  # it is the default
         other = names.setdefault(scenario.name, scenario)
         if other is not scenario:
             raise InputError(f"{scenario.where} and {other.where}: both are called {scenario.name!r}; use two names")
@@ -176,10 +189,8 @@ def _check_scenarios(scenarios: list[Scenario], winds: Mapping[str, Wind]) -> No
         content = (tuple(neighbours), tuple(sorted(scenario.overrides.items())))
         other = contents.setdefault(content, scenario)
         if other is not scenario:
-            raise InputError(
-                f"{scenario.where}: the scenarios {other.name} and {scenario.name} are the same; remove one, "
-                "and give the other the weight of both"
-            )
+            how = "draw from more values" if is_drawn else "remove one, and give the other the weight of both"
+            raise InputError(f"{scenario.where}: the scenarios {other.name} and {scenario.name} are equal; {how}")
 
 
 def _check_overlaps(scenarios: list[Scenario], layouts: Catalogue, targets: list[int], turbines: list[Any]) -> None:
@@ -200,7 +211,7 @@ def _check_overlaps(scenarios: list[Scenario], layouts: Catalogue, targets: list
         for one, other in itertools.combinations(scenario.neighbours, 2):
             is_together = _end(one) > other.first and _end(other) > one.first
             if is_together and overlap(one.layout, other.layout):
-                raise _overlap_error(one, layouts, one.layout, other.layout, "a neighbour")
+                raise _overlap_error(one, layouts, one.layout, other.layout, f"another neighbour ({other.where})")
 
 
 def _end(row: Standing) -> float:
@@ -243,10 +254,12 @@ def _wake_model(spec: StudySpec, shelf: Shelf, scenarios: list[Scenario], docume
             ("wake_model",), f"is {given['name']}, custom code; a study takes built-in wake models only"
         )
     model = complete_wake_model(dict(given), document)
-    options = {name for scenario in scenarios for name in scenario.overrides if name.startswith(WAKE_MODEL)}
-    for name in sorted(options):
-        option = name.removeprefix(WAKE_MODEL)
-        if option == "name" or option not in model:
-            known = listed([option for option in model if option != "name"], 10)
-            raise document.error(("scenarios",), f"override {name}, but {model['name']} has the options {known}")
+    for scenario in scenarios:
+        for name in scenario.overrides:
+            option = name.removeprefix(WAKE_MODEL)
+            if name.startswith(WAKE_MODEL) and (option == "name" or option not in model):
+                known = listed([option for option in model if option != "name"], 10)
+                raise document.error(
+                    ("scenarios",), f"{scenario.where}: overrides {name}; {model['name']} has the options {known}"
+                )
     return model

@@ -33,7 +33,7 @@ def _parsed(text: str, study: Study) -> Iterator[tuple[str, set[int]]]:
         numbers: set[int] = set()
         for value in values.split(","):
             by_name = [number for number, label in known[name].items() if label == value]
-            if value.isdigit():
+            if value.isascii() and value.isdigit():
                 numbers.add(int(value))
             elif by_name:
                 numbers.update(by_name)

@@ -15,6 +15,7 @@ from leeward.formats.layout_table import TableLayout, read_layouts
 from leeward.store import Key, Layouts
 from leeward.study.data import NO_NUMBER, Catalogue, Floats
 from leeward.study.spec import LayoutsSpec
+from leeward.wind.checks import positions
 from leeward.wording import listed
 
 Label: TypeAlias = "Key | str"  # a key, or the name of a layout in a CSV file
@@ -143,6 +144,7 @@ class Shelf:
         self._known: dict[tuple[str, Label], int] = {}
         self._entries: list[tuple[str, Label | None, int, tuple[Floats, Floats] | None]] = []
         self._turbine_numbers: dict[str, int] = {}
+        self._places: dict[tuple[int, bytes, bytes], int] = {}
 
     @property
     def first(self) -> Source:
@@ -168,9 +170,13 @@ class Shelf:
         return number
 
     def add_places(self, name: str, x: Floats, y: Floats, turbine: Any) -> int:
-        """Return the number of turbines at given positions."""
-        self._entries.append((name, None, self._turbine(turbine), (x, y)))
-        return len(self._entries) - 1
+        """Return the number of turbines at given positions. Equal ones have the same number."""
+        number = self._turbine(turbine)
+        content = (number, x.tobytes(), y.tobytes())
+        if content not in self._places:
+            self._places[content] = len(self._entries)
+            self._entries.append((name, None, number, positions(x, y)))
+        return self._places[content]
 
     def catalogue(self) -> Catalogue:
         """Return all layouts that were added, with their positions."""
@@ -178,7 +184,8 @@ class Shelf:
         for source in self.sources.values():
             wanted = [label for name, label in self._known if name == source.name]
             if wanted:
-                found |= {f"{source.name}:{label}": place for label, place in source.places(wanted).items()}
+                for label, (x, y) in source.places(wanted).items():
+                    found[f"{source.name}:{label}"] = positions(x, y, f"{source.path}, {label}: ")
         places = [found[name] if place is None else place for name, _, _, place in self._entries]
         keys = [label if isinstance(label, Key) else (NO_NUMBER,) * 3 for _, label, _, _ in self._entries]
         return Catalogue(

@@ -13,9 +13,13 @@ from leeward.store import CASES
 KEPT = ("aep", "windows", "farm_power", "turbine_power")
 CALENDAR = ("months", "years")  # a window for each month or year of the series
 LONGEST_NAME = 100
+NAME = r"[^:,\n\r\x00]+"
+LONGEST_STEP_H = 8784.0  # a leap year
+LARGEST = 1_000_000_000  # of the numbers of a distribution
 
-ShortName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^:,\n\r\x00]+$")]
+ShortName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=f"^{NAME}$")]
 Step = Annotated[int, Field(ge=0)]
+Limited = Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
 
 
 def _as_section(key: str) -> BeforeValidator:
@@ -67,7 +71,7 @@ class WindSpec(Strict):
     wind_direction_deg: Numbers | None = None
     wind_speed_m_s: Numbers | None = None
     turbulence_intensity: Annotated[float, Field(gt=0, lt=1)] | None = None
-    hours_per_step: Positive | None = None
+    hours_per_step: Annotated[float, Field(gt=0, le=LONGEST_STEP_H)] | None = None
     start: Name | None = None
 
     @model_validator(mode="after")
@@ -77,8 +81,10 @@ class WindSpec(Strict):
             raise ValueError("has wind_speed_m_s without wind_direction_deg; give both")
         if self.columns and self.file is None:
             raise ValueError("has columns without a file; remove them, or name the file")
-        if self.site is not None and (self.hours_per_step or self.start):
-            raise ValueError("has a site, so hours_per_step and start do not apply; remove them")
+        if self.site is not None and (self.hours_per_step or self.start or self.turbulence_intensity):
+            raise ValueError("has a site, so hours_per_step, start and turbulence_intensity do not apply; remove them")
+        if self.wind_speed_m_s is None and self.wind_direction_deg is not None:
+            raise ValueError("has wind_direction_deg without wind_speed_m_s; give both, or neither")
         if self.site is None and self.hours_per_step is None:
             raise ValueError("has no hours_per_step; give the length of a step in hours, such as 24 for daily means")
         not_both(self, "file", "start")
@@ -108,6 +114,8 @@ class NeighbourSpec(Strict):
             raise ValueError("expected farm, type and seed of a layout, or x_m, y_m and turbine (a type number)")
         not_both(self, "from_step", "from_date")
         not_both(self, "until_step", "until_date")
+        if self.x_m is not None and self.layouts is not None:
+            raise ValueError("has x_m and y_m, so layouts does not apply; remove it")
         return self
 
 
@@ -133,11 +141,11 @@ class ScenarioFile(Strict):
 class Spread(Strict):
     """A distribution of whole numbers: uniform or normal between low and high, or a choice with probabilities."""
 
-    low: int | None = None
-    high: int | None = None
+    low: Limited | None = None
+    high: Limited | None = None
     mean: float | None = None
     standard_deviation: Positive | None = None
-    choices: Annotated[list[int], Field(min_length=1)] | None = None
+    choices: Annotated[list[Limited], Field(min_length=1)] | None = None
     probabilities: list[Annotated[float, Field(ge=0)]] | None = None
 
     @model_validator(mode="after")
@@ -195,7 +203,11 @@ def _window(value: Any) -> Any:
     if value in CALENDAR:
         return value
     parts = str(value).split(":")
-    if not (isinstance(value, str) and len(parts) == 2 and all(part == "" or part.isdigit() for part in parts)):
+    if not (
+        isinstance(value, str)
+        and len(parts) == 2
+        and all(part == "" or (part.isascii() and part.isdigit()) for part in parts)
+    ):
         raise ValueError(f"is {value!r:.60}; expected steps such as '0:360', all, months or years")
     return value
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from leeward.wind.scenarios import ScenarioFarm
 
 METHOD_VERSION = 1  # of evaluations: increased whenever the same settings give different numbers
-FARMS_KEPT = 4  # each holds the results of its target without neighbours
+FARMS_KEPT = 8  # each holds the results of its target without neighbours
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,8 @@ class Study:
     # --- tasks ---
 
     def tasks(self) -> Iterator[EvaluationKey]:
-        """Return all keys, scenario by scenario."""
-        return (EvaluationKey(target, scenario) for scenario in self.scenarios for target in self.targets)
+        """Return all keys, target by target: a worker keeps what it computed for the target alone."""
+        return (EvaluationKey(target, scenario) for target in self.targets for scenario in self.scenarios)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, tuple) and len(key) == 2 and key[0] in self.targets and key[1] in self._position
@@ -201,6 +201,10 @@ class Study:
         settings = self.settings(key)
         return digest(settings if version is None else {**settings, "method_version": version})
 
+    def holds(self, key: EvaluationKey, fingerprint: str, version: int | None = None) -> bool:
+        """Return whether a result with this fingerprint is one of the study. version: its method version, if stated."""
+        return key in self and self.fingerprint(key, version) == fingerprint
+
     def _new_layout_digest(self, layout: int) -> str:
         x, y = self.data.layouts.place(layout)
         turbine = turbine_settings(self.data.turbines[int(self.data.layouts.turbine[layout])])
@@ -249,6 +253,18 @@ class Study:
             details=details,
             **self._kept(power),  # type: ignore[arg-type]
         )
+
+    def demand_computable(self) -> None:
+        """Raise InputError if the wake engine rejects the wind, the turbulence or the options of a scenario."""
+        known = set()
+        for number, name in self.scenarios.items():
+            setting = self._setting(number)
+            if setting not in known:
+                known.add(setting)
+                try:
+                    self._new_farm(0, *setting)
+                except InputError as error:
+                    raise InputError(f"scenario {name}: {error}") from error
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them from the cache."""
@@ -345,6 +361,9 @@ def load_study(source: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
         document = Document.from_file(path, "a study file")
     else:
         raise InputError(f"the study is {source!r:.60}; expected the path of a YAML file, or a dict")
-    if isinstance(document.data, Mapping) and "packed" in document.data:
+    if isinstance(document.data, Mapping) and "packed" in document.data and not isinstance(source, Mapping):
         return Study.from_text(Path(str(source)).read_text(encoding="utf-8"), document.where)
-    return Study(resolved(validated(StudySpec, document), document))
+    study = Study(resolved(validated(StudySpec, document), document))
+    with document.at("scenarios"):
+        study.demand_computable()
+    return study

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from leeward.wind import Site
 
+COLUMNS = ("time", "wind_direction_deg", "wind_speed_m_s", "turbulence_intensity")
 DEFAULT_TURBULENCE = 0.1
 
 
@@ -40,8 +41,13 @@ class Series:
         if not self.start:
             return []
         first, step = datetime.fromisoformat(self.start), timedelta(hours=self.hours_per_step)
+        try:
+            times = [first + number * step for number in range(len(self))]
+        except OverflowError as error:
+            raise InputError(
+                f"{len(self)} steps of {self.hours_per_step:g} h from {self.start} end after 9999"
+            ) from error
         is_daily = self.hours_per_step % 24.0 == 0.0 and first.time() == datetime.min.time()
-        times = [first + number * step for number in range(len(self))]
         return [time.date().isoformat() if is_daily else time.isoformat() for time in times]
 
 
@@ -76,9 +82,9 @@ def read_wind(spec: WindSpec, folder: Path | None) -> Series:
         intensity = np.full(count, spec.turbulence_intensity or DEFAULT_TURBULENCE)
         start = "" if spec.start is None else parse_time(spec.start, "start").isoformat()
         return _plausible(Series(direction, speed, intensity, float(spec.hours_per_step or 1.0), start), None, spec)
-    table = read_table((folder or Path()) / spec.file, "a time series of wind")
-    names: dict[str, str] = {name: spec.columns.get(name, name) for name in ("wind_direction_deg", "wind_speed_m_s")}
-    direction, speed = (table.numbers(name) for name in names.values())
+    names: dict[str, str] = {name: spec.columns.get(name, name) for name in COLUMNS}  # type: ignore[call-overload]
+    table = read_table((folder or Path()) / spec.file, "a time series of wind", lambda name: name in names.values())
+    direction, speed = (np.array(table.numbers(names[name])) for name in ("wind_direction_deg", "wind_speed_m_s"))
     intensity = _turbulence(spec, table)
     series = Series(direction, speed, intensity, float(spec.hours_per_step or 1.0), _start(spec, table))
     return _plausible(series, table, spec)
@@ -89,7 +95,7 @@ def _turbulence(spec: WindSpec, table: Table) -> "npt.NDArray[np.float64]":
     if name in table.columns and spec.turbulence_intensity is not None:
         raise InputError(f"{table.path} has a column {name}, and the study sets turbulence_intensity; remove one")
     if name in table.columns or "turbulence_intensity" in spec.columns:
-        return table.numbers(name)
+        return np.array(table.numbers(name))
     return np.full(len(table), spec.turbulence_intensity or DEFAULT_TURBULENCE)
 
 
@@ -120,14 +126,19 @@ def parse_time(value: Any, where: str) -> datetime:
 
 def _plausible(series: Series, table: Table | None, spec: WindSpec) -> Series:
     """Return the series; raise InputError with the row of a value that cannot be wind."""
-    limits = {"wind_direction_deg": (-360.0, 720.0), "wind_speed_m_s": (0.0, 100.0), "turbulence_intensity": (0.0, 1.0)}
-    values = (series.direction, series.speed, series.turbulence_intensity)
-    for (name, (low, high)), array in zip(limits.items(), values, strict=True):
-        bad = np.flatnonzero(~((array >= low) & (array <= high)))
+    direction, speed, intensity = series.direction, series.speed, series.turbulence_intensity
+    tests = {
+        "wind_direction_deg": (direction, (direction >= -360.0) & (direction <= 720.0), "-360 to 720"),
+        "wind_speed_m_s": (speed, (speed >= 0.0) & (speed <= 100.0), "0 to 100"),
+        "turbulence_intensity": (intensity, (intensity >= 0.0) & (intensity < 1.0), "a fraction, below 1"),
+    }
+    for name, (values, is_good, expected) in tests.items():
+        bad = np.flatnonzero(~is_good)
         if len(bad):
             column = spec.columns.get(name, name)  # type: ignore[call-overload]
             where = f"step {bad[0]}: {name}" if table is None else table.at(int(bad[0]), str(column))
-            raise InputError(f"{where}: is {array[bad[0]]:g}; expected {low:g} to {high:g}")
+            raise InputError(f"{where}: is {values[bad[0]]:g}; expected {expected}")
+    _ = series.times  # raises InputError if the dates cannot be counted
     return series
 
 
