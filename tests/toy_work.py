@@ -19,6 +19,7 @@ class NumberWork:
     """Square roots of the multiples of a number; folder: where each call is noted, and `go` lets tasks end."""
 
     kind = KIND
+    can_adopt = False
     name = "roots"
     method_version = 1
 

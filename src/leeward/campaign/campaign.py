@@ -288,6 +288,8 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
             f"writes one), or the name of a built-in campaign; {suggestion(str(source), BUILT_IN)}"
         )
     document = Document.from_file(path, "a campaign file")
+    if isinstance(document.data, Mapping) and "targets" in document.data and "farms" not in document.data:
+        raise InputError(f"{path}: is a study, not a campaign; evaluate it with `leeward evaluate {path}`")
     return campaign_from(document, list(dict.fromkeys([str(document.folder), here])))
 
 

@@ -19,6 +19,7 @@ class LayoutWork:
     """A campaign as work for runs, engines and workers. See `leeward.engines.work.Work`."""
 
     kind = "layouts"
+    can_adopt = True
 
     def __init__(self, campaign: Campaign) -> None:
         self.source = campaign

@@ -73,7 +73,7 @@ def check(options: CheckOptions) -> None:
         paths = paths + [output for output in outputs if output.is_file() and output not in paths]
     deep, complete, campaign = options.deep, options.complete, options.campaign
     why = "--deep" if deep else "--complete" if complete else None
-    chosen = demanded_work(campaign, paths, why) if why else given_work(campaign)
+    chosen = demanded_work(campaign, paths, why) if why else given_work(campaign, paths)
     comparison = watch.Comparison(paths, None if campaign is None else chosen, chosen)
     with progress(options.quiet or options.as_json) as on_progress:
         listing = _Listing(on_progress, keep_all=options.as_json)

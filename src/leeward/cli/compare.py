@@ -55,7 +55,7 @@ def compare(options: CompareOptions) -> None:
     from leeward.plots import study_data
     from leeward.study.comparison import MissingResultsError
 
-    place = given_place(options.path)
+    place = given_place(options.path, "evaluations")
     results, remarks = study_data.opened(place)
     choice: dict[str, Any] = {"alpha": options.alpha, "only_complete": options.only_complete}
     try:
@@ -76,7 +76,8 @@ def compare(options: CompareOptions) -> None:
         from leeward.plots.regret import comparison_figure
 
         save(comparison_figure(comparison, pair, f"{name}, case {options.case}"), options.output)
-        print(f"written: {options.output}", file=sys.stderr if options.as_json else None)
+        is_data = options.as_json or options.csv_file == "-"
+        print(f"written: {options.output}", file=sys.stderr if is_data else None)
 
 
 def _print(

@@ -9,7 +9,7 @@ from typer import Exit, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES, Options
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
-from leeward.cli.sources import Names, demanded_campaign, given_place, known_campaigns
+from leeward.cli.sources import Names, demanded_campaign, evaluation_key, given_place, known_campaigns
 from leeward.errors import InputError
 from leeward.export.write import FORMATS, check_output, format_of
 from leeward.watch import kind_of
@@ -113,7 +113,6 @@ def _export_layouts(options: ExportOptions, place: Path) -> None:
 def _export_study(options: ExportOptions, place: Path) -> None:
     from leeward.export import chosen_evaluations, export_features, export_study, open_evaluations
     from leeward.export.study import study_format
-    from leeward.store import EvaluationKey
 
     output = options.output
     for name in ("per", "farm", "type_", "seed", "best", "campaign"):
@@ -122,8 +121,8 @@ def _export_study(options: ExportOptions, place: Path) -> None:
     named = None if options.format_name is None else options.format_name.value
     form = "features" if options.features else study_format(output, named)
     check_output(output, [place])
-    check_files(output)
-    keys = [EvaluationKey.parse(text) for text in options.key or ()]
+    check_files(output, is_folder=form == "zarr")
+    keys = [evaluation_key(text) for text in options.key or ()]
     with open_evaluations(place) as evaluations:
         some = chosen_evaluations(evaluations, keys)
         with some:

@@ -48,7 +48,7 @@ def missing(options: MissingOptions) -> None:
     watch.demand_place(path)
     kind = watch.kind_of(path)
     stored = watch.study_of if kind == "evaluations" else watch.campaign_of
-    absence = watch.absent_tasks(path, given_work(options.campaign) or stored(path), kind=kind)
+    absence = watch.absent_tasks(path, given_work(options.campaign, [path]) or stored(path), kind=kind)
     tasks = [task for task in absence.tasks if task.failed or not options.failed]
     columns = ["key", *(EvaluationKey if kind == "evaluations" else Key)._fields, "reason"]
     rows = [[str(task.key), *task.key, task.reason] for task in tasks]

@@ -123,8 +123,8 @@ def write_file(path: Path, text: str) -> None:
         replace_file(path, text.encode())
 
 
-def check_files(output: Path | None, picture: Path | None = None) -> None:
-    """Raise an error if a file cannot be written. Call this before any work is done.
+def check_files(output: Path | None, picture: Path | None = None, *, is_folder: bool = False) -> None:
+    """Raise an error if a file cannot be written. Call this before any work is done. is_folder: output may be a folder.
 
     The error is an InputError for an invalid name, and a StorageError for a full or read-only disk.
     """
@@ -137,7 +137,7 @@ def check_files(output: Path | None, picture: Path | None = None) -> None:
     for path in filter(None, (output, picture)):
         demand_possible(path)
         demand_outside_runs(path)
-        if path.is_dir():
+        if path.is_dir() and not is_folder:
             raise InputError(f"{path}: is a folder; expected the name of a file")
         with writing(path), tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
             pass

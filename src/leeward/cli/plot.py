@@ -81,7 +81,7 @@ def plot(options: PlotOptions) -> None:
     if what == "study":
         from leeward.cli import study_figures
 
-        of_study = given_place(path)
+        of_study = given_place(path, "evaluations")
         watch.demand_place(of_study)
         figures.save(study_figures.draw(options, of_study), options.output)
         print(f"written: {options.output}")

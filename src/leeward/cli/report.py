@@ -43,7 +43,7 @@ def report(options: ReportOptions) -> None:
         if not options.quiet:
             print(f"{event['text']} ...", file=sys.stderr)
 
-    text = report_html(place, given_work(options.campaign), on_event)
+    text = report_html(place, given_work(options.campaign, [place]), on_event)
     write_file(output, text)
     if not options.quiet:
         print(f"written: {output} ({size(len(text.encode()))})")

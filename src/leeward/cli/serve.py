@@ -41,7 +41,7 @@ def serve(options: ServeOptions) -> None:
     place = given_place(options.path).absolute()  # absolute, so that the commands on the pages work in any folder
     host = options.host
     names = [*(options.name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
-    model = Model(place, given_work(options.campaign))
+    model = Model(place, given_work(options.campaign, [place]))
     access = Access.of(host, names)
     try:
         listening = Dashboard(model, host, DEFAULT_PORT if options.port is None else options.port, access)

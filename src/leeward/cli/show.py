@@ -47,7 +47,8 @@ class ShowOptions(Options):
 def show(options: ShowOptions) -> None:
     """Print one layout or one evaluation."""
     target = csv_target(options.csv_file)
-    place = given_place(options.path)
+    kind = "evaluations" if options.key.startswith("target") else None
+    place = given_place(options.path, kind)
     watch.demand_place(place)
     if watch.kind_of(place) == "evaluations":
         from leeward.cli.show_evaluation import show_evaluation

@@ -1,15 +1,14 @@
 """Show one evaluation of a study, for `leeward show`."""
 
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leeward import watch
 from leeward.cli.output import csv_table, table, write_file
-from leeward.cli.sources import known_works
-from leeward.errors import BadSourceError, InputError
+from leeward.cli.sources import evaluation_key, known_works
+from leeward.errors import BadSourceError
 from leeward.store import Evaluation, EvaluationKey
 from leeward.wording import count, duration
 
@@ -23,12 +22,11 @@ FACTS = {
     "n_neighbours": ("turbines of neighbours", "{}"),
 }
 SHOWN = ("target", "scenario", "windows", "seconds", *FACTS)
-_NUMBERS = re.compile(r"\s*(\d{1,9})\s*[, ]\s*(\d{1,9})\s*", re.ASCII)
 
 
 def show_evaluation(place: Path, text: str, campaign: str | None, target: Path | None, *, as_csv: bool) -> None:
     """Print one evaluation. target: a CSV file for its cases. as_csv: print them as CSV."""
-    key = _key(text)
+    key = evaluation_key(text)
     seen = watch.find_result(place, key)
     result = seen.result
     if not isinstance(result, Evaluation):
@@ -40,27 +38,21 @@ def show_evaluation(place: Path, text: str, campaign: str | None, target: Path |
     if target is not None:
         write_file(target, csv_table(header, rows))
     study = _study(campaign, place, result)
-    shown = ["case", "AEP, GWh", "loss", *(f"{name}, MW" for name in _windows(result))]
-    texts = ([case, f"{aep:.4f}", f"{loss:z.2%}", *map("{:.3f}".format, means)] for case, aep, loss, *means in rows)
+    texts = [[case, f"{aep:.4f}", f"{loss:z.2%}"] for case, aep, loss, *_ in rows]
     print(f"{key}  in {seen.file}")
-    print(table(texts, header=shown, right=range(1, len(shown))))
+    print(table(texts, header=["case", "AEP, GWh", "loss"], right=(1, 2)))
+    if result.window_power_mw is not None:
+        print()
+        means = zip(_windows(result), result.window_power_mw.T.tolist(), strict=True)
+        lines = ([name, *map("{:.3f}".format, values)] for name, values in means)
+        header = ["mean power, MW", *result.cases]
+        print(table(lines, header=header, right=range(1, len(header))))
     print()
     print(table(_facts(result)))
     if study is not None:
         print("\n".join(_neighbours(study, key)))
     if target is not None:
         print(f"written: {target}")
-
-
-def _key(text: str) -> EvaluationKey:
-    """Return the key that a text names: target0_scenario3, "0 3" or 0,3."""
-    numbers = _NUMBERS.fullmatch(text)
-    if numbers is not None:
-        return EvaluationKey(int(numbers[1]), int(numbers[2]))
-    try:
-        return EvaluationKey.parse(text)
-    except InputError as error:
-        raise InputError(f'{error}, 0,3 or "0 3" (target, scenario)') from error
 
 
 def _study(campaign: str | None, place: Path, result: Evaluation) -> "Study | None":

@@ -1,4 +1,4 @@
-"""`leeward slurm-script`: print a batch file that runs a campaign in a job and requeues it until it is complete."""
+"""`leeward slurm-script`: print a batch file that runs a campaign or study in a job until it is complete."""
 
 import re
 import shlex
@@ -7,11 +7,11 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from typer import Option
+from typer import Argument, Option
 
-from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, Options, SlurmOptions, given
+from leeward.cli.options import Options, SlurmOptions, given
 from leeward.cli.output import picked
-from leeward.cli.sources import run_campaign
+from leeward.cli.sources import given_work
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ LAST_CALL_S = 20  # the job requeues itself this many seconds before its time li
 
 SCRIPT = Template("""\
 #!/usr/bin/env bash
-# Runs the campaign $campaign in a SLURM job. Submit it with `sbatch`. The job requeues itself until every layout is
-# done, and never recomputes a finished one.
+# Runs $campaign in a SLURM job. Submit it with `sbatch`. The job requeues itself until every task is done, and never
+# recomputes a finished one.
 #SBATCH --job-name=$name
 #SBATCH --output=$name-%j.log
 #SBATCH --open-mode=append
@@ -73,17 +73,22 @@ exit "$$code"
 
 
 class SlurmScriptOptions(Options):
-    """Print a batch file for sbatch that runs a campaign in a SLURM job until it is complete.
+    """Print a batch file for sbatch that runs a campaign or a study in a SLURM job until it is complete.
 
     SLURM warns the job with SIGTERM before its time limit, which must be two minutes or more: running tasks finish, and
-    the job requeues itself, until every layout is done. A cancelled job stays cancelled. Options not given here come
+    the job requeues itself, until every task is done. A cancelled job stays cancelled. Options not given here come
     from the campaign's `execution.slurm` and from your defaults file.
 
-    Exit codes: 0 printed; 1 the campaign cannot be read; 2 usage error. The job exits with the codes of `leeward run`.
+    Exit codes: 0 printed; 1 the campaign cannot be read; 2 usage error. The job exits with the codes of `leeward run`
+    or `leeward evaluate`.
     """
 
-    campaign: Path | None = CAMPAIGN
-    output: Path = RUN_OUTPUT
+    campaign: Path | None = Argument(
+        None, help="Campaign file or study file (YAML), or name of a built-in campaign. Default: the built-in campaign."
+    )
+    output: Path | None = Option(
+        None, "--output", "-o", help="Merged file. Default: layouts.h5, or study.h5 for a study."
+    )
     engine: str = Option(
         "local", help="local: compute in this job. slurm: this job starts other jobs, which have the given size."
     )
@@ -102,15 +107,25 @@ def slurm_script(options: SlurmScriptOptions) -> None:
         raise InputError(f"--engine is {engine!r}; expected local or slurm")
     if options.slurm.jobs is not None and engine != "slurm":
         raise InputError("--jobs needs --engine slurm; with --engine local the campaign runs in one job at a time")
-    chosen = run_campaign(options.campaign)
-    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.slurm))).execution).slurm
-    words = [*([] if options.campaign is None else [str(options.campaign)]), "-o", str(options.output)]
+    from leeward.campaign import Campaign, builtin_campaign
+
+    chosen = builtin_campaign() if options.campaign is None else given_work(str(options.campaign))
+    slurm = given(vars(options.slurm))
+    if isinstance(chosen, Campaign):
+        name, usual, chosen = "run", "layouts.h5", chosen.with_overrides(slurm=slurm)
+    else:
+        name, usual, chosen = "evaluate", "study.h5", chosen.with_execution(slurm=slurm)
+        if options.seeds is not None:
+            raise InputError("--seeds is given, but a study has no seeds; leave it out")
+    settings = with_user_defaults(chosen.execution).slurm
+    output = options.output or Path(usual)
+    words = [name, *([] if options.campaign is None else [str(options.campaign)]), "-o", str(output)]
     words += [] if options.seeds is None else ["--seeds", options.seeds]
-    print(script(chosen.name, settings, engine, words, options.output.stem), end="")
+    print(script(chosen.name, settings, engine, words, output.stem), end="")
 
 
 def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str], stem: str) -> str:
-    """Return the text of the batch file."""
+    """Return the text of the batch file. options: the command of leeward and its options."""
     if settings.walltime_s < SHORTEST_WALLTIME_S:
         raise InputError(
             f"walltime is {settings.walltime}; expected 0:02:00 or more, because SLURM may warn the job up to a minute "
@@ -135,7 +150,7 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
         prologue="".join(f"{line}\n" for line in settings.prologue),
         # --take-over: the previous job may have died with its node and left its lock
         command=shlex.join(
-            [str(program), "run", *options, *_engine(settings, engine), "--take-over", "--grace", str(warning // 2)]
+            [str(program), *options, *_engine(settings, engine), "--take-over", "--grace", str(warning // 2)]
         ),
     )
 

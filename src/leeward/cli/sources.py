@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
 
 STUDY = re.compile(rb"^(?:kind:[ \t]*evaluations|targets:|scenarios:)", re.MULTILINE)  # a key of no campaign file
+_TWO_NUMBERS = re.compile(r"\s*(\d{1,9})\s*[, ]\s*(\d{1,9})\s*", re.ASCII)
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # name that `leeward run --new` gives to the old run
 
 
@@ -33,8 +34,8 @@ def kind_of_sources(paths: Sequence[Path]) -> str:
     return next((kind for path in paths if (kind := watch.kind_of(path)) != "layouts"), "layouts")
 
 
-def given_place(path: Path | None) -> Path:
-    """Return the path, or the only run in the current folder.
+def given_place(path: Path | None, kind: str | None = None) -> Path:
+    """Return the path, or the only run in the current folder. kind: only runs of this kind count.
 
     A layouts.h5 without a run directory counts as a run; any other .h5 file only if there is no run. A run that
     `leeward run --new` has renamed does not count.
@@ -46,13 +47,27 @@ def given_place(path: Path | None) -> Path:
     names = {run.stem for run in runs}
     runs = [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
     alone = [file for file in files if file.with_suffix(".run") not in runs]
+    if kind is not None:
+        runs, alone = ([each for each in some if watch.kind_of(each) == kind] for some in (runs, alone))
     found = [*runs, *(file for file in alone if file.name == "layouts.h5")] or alone
     if len(found) == 1:
         return found[0]
     if found:
-        what = "runs" if runs else "result files"
+        what = "runs" if len(runs) == len(found) else "runs and result files" if runs else "result files"
         raise InputError(f"the current folder has {len(found)} {what}; name one of {listed(found, 10)}")
-    raise InputError("the current folder has no run directory (layouts.run) and no result file (layouts.h5); name one")
+    name = "study" if kind == "evaluations" else "layouts"
+    raise InputError(f"the current folder has no run directory ({name}.run) and no result file ({name}.h5); name one")
+
+
+def evaluation_key(text: str) -> "store.EvaluationKey":
+    """Return the key that a text names: target0_scenario3, "0 3" or 0,3."""
+    numbers = _TWO_NUMBERS.fullmatch(text)
+    if numbers is not None:
+        return store.EvaluationKey(int(numbers[1]), int(numbers[2]))
+    try:
+        return store.EvaluationKey.parse(text)
+    except InputError as error:
+        raise InputError(f'{error}, 0,3 or "0 3" (target, scenario)') from error
 
 
 class Names:
@@ -81,10 +96,22 @@ class Names:
         return [self._names.key_of(text, self._known) for text in texts or ()]
 
 
-def given_work(campaign: str | None) -> Any:
-    """Return the campaign or study of a file, a built-in name, a run directory or a result file; None for None."""
+def given_work(campaign: str | None, paths: Sequence[Path] = ()) -> Any:
+    """Return the campaign or study of a file, a built-in name, a run directory or a result file; None for None.
+
+    paths: results that it must be of the same kind as.
+    """
     if campaign is None:
         return None
+    work = _work_of(campaign)
+    kind = kind_of_sources(paths)
+    if paths and (kind == "evaluations") != hasattr(work, "scenarios"):
+        given, expected = ("a study", "the campaign") if kind == "layouts" else ("a campaign", "the study")
+        raise InputError(f"--campaign {campaign} is {given}, but {paths[0]} holds {kind}; give {expected} instead")
+    return work
+
+
+def _work_of(campaign: str) -> Any:
     path = Path(campaign)
     store.demand_possible(path)
     if path.suffix in (".run", ".h5") and path.exists():
@@ -140,7 +167,7 @@ def demanded_work(campaign: str | None, paths: Sequence[Path], why: str) -> Any:
 def known_works(campaign: str | None, paths: Sequence[Path]) -> tuple[list[Any], list[str]]:
     """Return the given campaign or study, else all in these places; and a line for each unreadable one."""
     store.demand_possible(*paths)
-    named = given_work(campaign)
+    named = given_work(campaign, paths)
     if named is not None:
         return [named], []
     return watch.campaigns_of(paths)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from leeward.cli.output import note
+from leeward.cli.sources import evaluation_key
 from leeward.errors import InputError
 from leeward.plots import regret, study, study_data
 from leeward.store import EvaluationKey, Evaluations
@@ -55,7 +56,7 @@ def _key(options: "PlotOptions") -> EvaluationKey | None:
     keys = options.key or []
     if len(keys) > 1:
         raise InputError(f"{len(keys)} keys are given for a figure of one task; give one --key")
-    return EvaluationKey.parse(keys[0]) if keys else None
+    return evaluation_key(keys[0]) if keys else None
 
 
 def _of_one_task(name: str, options: "PlotOptions", results: Evaluations, key: EvaluationKey) -> Figure:

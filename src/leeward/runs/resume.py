@@ -43,6 +43,7 @@ from leeward.store import (
     read_record,
     read_results,
 )
+from leeward.wording import count
 
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
@@ -56,7 +57,7 @@ class Stored:
 
     fingerprints: of results that leeward computed. makers: version of leeward that made each. lines: for the index.
     bad: bad files, with verdict and reason. loose: keys of results in shards. doubled: shards whose results are also
-    in packs.
+    in packs. kinds: of all results.
     """
 
     results: dict[Key, Brief] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Stored:
     bad: list[BadFile] = field(default_factory=list)
     loose: list[Key] = field(default_factory=list)
     doubled: list[Doubled] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
     _known_makers: dict[Maker, Maker] = field(default_factory=dict)
 
     def versions(self, work: Work) -> dict[Key, int | None]:
@@ -75,6 +77,7 @@ class Stored:
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
         line = found.index_line()
+        self.kinds.add(found.kind if isinstance(found, FoundResult) else found.KIND)
         self.results[key] = Brief.of(line)
         self.lines.add(line)
         maker = Maker.of(found.details)
@@ -151,6 +154,8 @@ def read_or_quarantine(paths: RunPaths, path: Path, record: Emit) -> Record | No
 
 def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
     """Raise InputError if results were made with other settings or another method version. A run never mixes them."""
+    for kind in stored.kinds - {work.kind}:
+        raise InputError(f"{paths.root}: holds {kind}, but this run makes {work.kind}; choose another output with -o")
     versions = stored.versions(work)
     changed = [key for key, version in versions.items() if version is None]
     if not changed:
@@ -216,7 +221,8 @@ def restore(
     """Store results of this run that exist only in the output as shards again; return their number.
 
     They exist only there after `leeward clean --merged`, or if a shard was damaged. Raise an error if the output holds
-    any other result, which would be lost with it, or a result of another method version.
+    any other result, which would be lost with it, or a result of another method version. If the run directory is gone,
+    results of the same settings count if the work cannot adopt.
     """
     if not paths.output.exists():
         return 0
@@ -234,7 +240,7 @@ def restore(
                     "another output with -o"
                 )
         elif found.is_valid and found.result is not None and found.key is not None and found.key not in stored.results:
-            if is_ours and _is_own(work, found):
+            if (is_ours or (not work.can_adopt and found.key in work)) and _is_own(work, found):
                 store(found.result)
                 stored.add(found.key, found)
                 restored += 1
@@ -245,10 +251,11 @@ def restore(
     versions = older.versions(work)
     _refuse_other_versions(work, paths, older, {key: known for key, known in versions.items() if known is not None})
     if others:
+        how = f"Adopt them with --adopt {paths.output}, or choose" if work.can_adopt else "Choose"
         raise BadSourceError(
-            f"{paths.output}: holds {len(others)} result(s) that are not part of this run, "
-            f"{', '.join(others[:5])}{', ...' if len(others) > 5 else ''}; it is not overwritten. Adopt them with "
-            f"--adopt {paths.output}, or choose another output with -o"
+            f"{paths.output}: holds {count(len(others), 'result')} that are not part of this run, "
+            f"{', '.join(others[:5])}{', ...' if len(others) > 5 else ''}; it is not overwritten. "
+            f"{how} another output with -o"
         )
     return restored
 
@@ -259,7 +266,8 @@ def _is_own(work: Work, found: FoundResult) -> bool:
     A result of a task that is no longer in the work counts. A result that breaks a constraint counts too: it was
     adopted with --keep-infeasible, or before leeward rejected such results.
     """
-    if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
+    is_whole = found.sealed and found.status == SUCCESS and found.result is not None
+    if not is_whole or found.key is None or found.kind != work.kind:
         return False
     if found.key not in work:
         return True

@@ -358,7 +358,11 @@ def load_study(source: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
         path = Path(source)
         if not path.is_file():
             raise InputError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; expected a study file")
+        if path.suffix == ".h5":
+            raise InputError(f"{path}: is a file of results; expected a study file (YAML)")
         document = Document.from_file(path, "a study file")
+        if isinstance(document.data, Mapping) and "farms" in document.data and "targets" not in document.data:
+            raise InputError(f"{path}: is a campaign, not a study; compute it with `leeward run {path}`")
     else:
         raise InputError(f"the study is {source!r:.60}; expected the path of a YAML file, or a dict")
     if isinstance(document.data, Mapping) and "packed" in document.data and not isinstance(source, Mapping):

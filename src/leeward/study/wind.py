@@ -1,5 +1,6 @@
 """The wind of a study: time series from files, and sites."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -68,6 +69,20 @@ def site_with(wind: Wind, turbulence_intensity: float | None) -> "Site":
         if form in data:
             data[form]["turbulence_intensity"] = turbulence_intensity
     return site_of(SiteSpec.model_validate(data))
+
+
+def wind_differences(new: Mapping[str, Wind], old: Mapping[str, Wind]) -> list[str]:
+    """Return a phrase for each wind whose series differ."""
+    found = []
+    for name in new:
+        now, then = new[name], old.get(name)
+        if isinstance(now, Series) and isinstance(then, Series):
+            parts = ("direction", "speed", "turbulence_intensity", "hours_per_step")
+            other = [part for part in parts if not np.array_equal(getattr(now, part), getattr(then, part))]
+            found += [f"other {' and '.join(other)} of {name} ({len(now)} steps, was {len(then)})"] if other else []
+        elif now != then:
+            found.append(f"another {name}")
+    return found
 
 
 def read_wind(spec: WindSpec, folder: Path | None) -> Series:

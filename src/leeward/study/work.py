@@ -1,6 +1,7 @@
 """The kind of work `evaluations`: one task for every target and scenario of a study."""
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,17 @@ from leeward.errors import InputError
 from leeward.store import Evaluation, EvaluationKey, FoundResult, Value
 from leeward.study.selection import chosen_evaluations
 from leeward.study.study import Study
+from leeward.study.wind import wind_differences
+from leeward.wording import count
 
-MOST_COMPARED = 20
+MOST_COMPARED = 1000
 
 
 class StudyWork:
     """A study as work for runs, engines and workers. See `leeward.engines.work.Work`."""
 
     kind = "evaluations"
+    can_adopt = False
 
     def __init__(self, study: Study) -> None:
         self.source = study
@@ -66,11 +70,25 @@ class StudyWork:
         return {"campaign": study.study_text(), "campaign_name": study.name, "crs": study.crs or ""}
 
     def differences(self, before: "StudyWork", keys: Iterable[EvaluationKey]) -> list[str]:
-        found: dict[str, None] = {}
-        for key in sorted(key for key in keys if key in before.source)[:MOST_COMPARED]:
-            lines = differences(self.source.settings(key), before.source.settings(key))
-            found |= dict.fromkeys(f"{key}: {line}" for line in lines)
-        return list(found)[:MOST_COMPARED]
+        common = sorted(key for key in keys if key in before.source)
+        found: Counter[str] = Counter()
+        for key in common[:MOST_COMPARED]:
+            old, new = before.source.settings(key), self.source.settings(key)
+            words = self._in_words(before.source, key)
+            found.update(words[name] for name in words if old[name] != new[name])
+            plain = [{name: value for name, value in each.items() if name not in words} for each in (new, old)]
+            found.update(differences(*plain))
+        compared = min(len(common), MOST_COMPARED)
+        return [f"{line} ({number} of {count(compared, 'task')} compared)" for line, number in found.items()]
+
+    def _in_words(self, before: Study, key: EvaluationKey) -> dict[str, str]:
+        """Return a sentence for each setting whose value is a digest, in case it differs."""
+        target = self.source.targets[key.target_idx]
+        return {
+            "target": f"target: positions or turbine of {target} (was {before.targets[key.target_idx]})",
+            "wind": f"wind: {', '.join(wind_differences(self.source.data.winds, before.data.winds)) or 'another wind'}",
+            "neighbours": "neighbours: other layouts, turbines or steps",
+        }
 
     def result_bytes(self, keys: Iterable[EvaluationKey] | None) -> int:
         return sum(self.source.result_bytes().values())
