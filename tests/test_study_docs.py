@@ -16,6 +16,8 @@ from test_tutorials import BLOCK, EXAMPLES, ROOT, shape, type_in
 
 EXAMPLE = EXAMPLES / "neighbours"
 PAGE = (ROOT / "docs" / "studies.md").read_text()
+PARTS = {"neighbours": PAGE.partition("\n## Regret\n")[0]}  # the part of the page about each example
+PARTS["regret"] = PAGE.partition("\n## Regret\n")[2].partition("\n## Keys\n")[0]
 
 
 def test_the_committed_wind_is_what_the_script_writes(tmp_path):
@@ -25,10 +27,11 @@ def test_the_committed_wind_is_what_the_script_writes(tmp_path):
 
 
 def test_the_page_shows_the_files():
-    shown = {title: text for _, title, text in BLOCK.findall(PAGE) if title}
-    assert set(shown) == {"campaign.yaml", "study.yaml", "surrogate.py"}
-    for title, text in shown.items():
-        assert text == (EXAMPLE / title).read_text(), f"{title} is not what the page shows"
+    shown = {(name, title): text for name in PARTS for _, title, text in BLOCK.findall(PARTS[name]) if title}
+    assert {title for name, title in shown if name == "neighbours"} == {"campaign.yaml", "study.yaml", "surrogate.py"}
+    assert ("regret", "study.yaml") in shown
+    for (name, title), text in shown.items():
+        assert text == (EXAMPLES / name / title).read_text(), f"{name}/{title} is not what the page shows"
     wind = next(text for _, _, text in BLOCK.findall(PAGE) if text.startswith("date,wind_speed_m_s"))
     assert (EXAMPLE / "wind-daily.csv").read_text().startswith(wind)
 
@@ -95,12 +98,13 @@ def run_other(line, shown, folder):
     assert [shape(line) for line in shown.splitlines()] == printed, line
 
 
-@pytest.mark.slow  # 36 layouts, 80 evaluations and scikit-learn
-def test_the_tutorial(tmp_path):
+@pytest.mark.slow  # 36 layouts, 80 evaluations and scikit-learn; 36 refined layouts
+@pytest.mark.parametrize(("name", "commands"), [("neighbours", 14), ("regret", 5)])
+def test_the_tutorial(tmp_path, name, commands):
     pytest.importorskip("sklearn")
-    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(EXAMPLES / name, tmp_path, dirs_exist_ok=True)
     ran = []
-    for language, title, text in BLOCK.findall(PAGE):
+    for language, title, text in BLOCK.findall(PARTS[name]):
         if language == "console":
             for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
                 line, _, shown = part.partition("\n")
@@ -113,4 +117,4 @@ def test_the_tutorial(tmp_path):
             with contextlib.chdir(tmp_path), contextlib.redirect_stdout(io.StringIO()) as printed:
                 exec(compile(text, "studies.md", "exec"), {})
             assert printed.getvalue()
-    assert len(ran) == 9, ran
+    assert len(ran) == commands, ran

@@ -184,12 +184,12 @@ def build_out_figure(
     figure = new_figure(8.0, 8.0)
     ax = figure.subplots()
     scale = _scale_of_steps(neighbours, n_steps)
-    shapes = {farm.label: _shape(farm) for farm in [target, *neighbours]}
-    every = shapely.union_all(list(shapes.values()))
+    shapes = [_shape(farm) for farm in neighbours]
+    every = shapely.union_all([_shape(target), *shapes])
     dot = 0.006 * ground.longer_side(every.bounds)
-    for farm in neighbours:
-        _draw_farm(ax, farm, shapes[farm.label], dot, _colour(scale, farm.first), step is None or farm.stands(step))
-    _draw_farm(ax, target, shapes[target.label], dot, TARGET, True)
+    for farm, shape in zip(neighbours, shapes, strict=True):
+        _draw_farm(ax, farm, shape, dot, _colour(scale, farm.first), step is None or farm.stands(step))
+    _draw_farm(ax, target, _shape(target), dot, TARGET, True)
     legend = "" if step is None else f"dashed: farms that do not stand in step {step}{_date(times, step)}"
     margin = 0.04 * ground.longer_side(every.bounds)
     ground.finish_map(ax, every.bounds, every, margin=margin, crs=crs, legend=legend, title=None)
@@ -246,11 +246,15 @@ def _draw_farm(ax: Axes, farm: BuiltFarm, shape: shapely.Geometry, dot: float, c
         turbines.set_facecolor([colour])
 
 
-def _draw_labels(ax: Axes, farms: Sequence[BuiltFarm], shapes: Mapping[str, shapely.Geometry]) -> None:
-    """Write the name and the first step above each farm, unless labels would overlap."""
+def _draw_labels(ax: Axes, farms: Sequence[BuiltFarm], shapes: Sequence[shapely.Geometry]) -> None:
+    """Write the name and the steps above each farm, unless labels would overlap. Farms at one place share a label."""
     scale = min(ax.bbox.width / ax.viewLim.width, ax.bbox.height / ax.viewLim.height) * 72.0 / ax.figure.dpi
-    words = [f"{shortened(farm.label, 24)}: {farm.first}" for farm in farms]
-    places = [(shapes[farm.label].centroid.x, shapes[farm.label].bounds[3] + 0.8 * TINY / scale) for farm in farms]
+    lines: dict[tuple[float, float], list[str]] = {}
+    for farm, shape in zip(farms, shapes, strict=True):
+        end = "" if farm.end is None else f" to {farm.end}"
+        place = (round(shape.centroid.x, 1), round(shape.bounds[3], 1) + 0.8 * TINY / scale)
+        lines.setdefault(place, []).append(f"{shortened(farm.label, 24)}: step {farm.first}{end}")
+    words, places = ["; ".join(texts) for texts in lines.values()], list(lines)
     widths = [0.62 * TINY * len(text) / scale for text in words]
     for i in apart(places, widths, 1.3 * TINY / scale):
         text = ax.text(*places[i], literal(words[i]), ha="center", va="center", fontsize=TINY, color=INK, zorder=6)

@@ -78,7 +78,7 @@ def build_out_of(results: Evaluations, key: EvaluationKey) -> tuple[Study, Built
     farms = []
     for one in neighbours:
         is_named = one.farm_idx is not None and numbers.count(one.farm_idx) == 1
-        label = f"farm {one.farm_idx}" if is_named else one.name
+        label = f"farm {one.farm_idx}" if is_named else one.name if one.farm_idx is not None else "positions"
         farms.append(_farm(one, label, one.first, one.end))
     return study, _farm(study.target(key.target_idx), study.targets[key.target_idx], 0, None), farms
 
