@@ -29,7 +29,7 @@ DAYS = 3653
 PEER_DAYS = 366
 ALL_SAMPLES = 15_000
 SEEDS = 5
-PARTS = ("leeward", "simulate", "pywake")
+PARTS = ("leeward", "simulate", "pywake", "many")
 
 
 def peak_mb():
@@ -167,8 +167,8 @@ def measure_pywake():
     return {"seconds": seconds, "memory_mb": peak_mb(), "all": total.tolist(), "days": days.tolist()}
 
 
-def in_a_process(part):
-    command = [sys.executable, __file__, "--part", part]
+def in_a_process(part, *options):
+    command = [sys.executable, __file__, "--part", part, *map(str, options)]
     done = subprocess.run(command, env={**os.environ, **ONE_CORE}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)
@@ -176,7 +176,7 @@ def in_a_process(part):
 
 
 def one_sample():
-    found = {part: in_a_process(part) for part in PARTS}
+    found = {part: in_a_process(part) for part in PARTS[:3]}
     ours, peer = np.array(found["leeward"]["all"]), found["pywake"]
     off = np.abs(ours[peer["days"]] - peer["all"]) / np.maximum(peer["all"], 1e-9)
     same = np.abs(ours - found["simulate"]["all"]) / np.maximum(ours, 1e-9)
@@ -189,7 +189,7 @@ def one_sample():
     print(f"  largest difference of farm power: {off.max():.1e} to PyWake, {same.max():.1e} to WindFarm.simulate")
 
 
-def many_samples(count, workers):
+def measure_many(count, workers):
     """Evaluate drawn samples through the command line, with means and farm series."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -220,13 +220,23 @@ def many_samples(count, workers):
         }
         (folder / "study.yaml").write_text(yaml.safe_dump(study))
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        subprocess.run([*command, "evaluate", "study.yaml", "--quiet"], cwd=folder, check=True)
+        evaluate = [*command, "evaluate", "study.yaml", "--quiet"]
+        subprocess.run(evaluate, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         size = (folder / "study.h5").stat().st_size
-    print(f"{count} samples with means and farm series, {workers} workers: {seconds:.0f} s, {cpu:.0f} CPU s")
-    largest = after.ru_maxrss / 1024.0
-    print(f"  {cpu / count:.2f} CPU s and {size / count / 1e3:.1f} kB each; largest process {largest:.0f} MB")
+    # the largest of all processes: `leeward run`, `leeward evaluate`, their workers and readers
+    return {"seconds": seconds, "cpu_s": cpu, "bytes": size, "memory_mb": after.ru_maxrss / 1024.0}
+
+
+def many_samples(count, workers):
+    found = in_a_process("many", "--samples", count, "--workers", workers)
+    cpu, size = found["cpu_s"], found["bytes"]
+    took = f"{found['seconds']:.0f} s, {cpu:.0f} CPU s"
+    print(f"{count} samples with means and farm series, {workers} workers: {took}")
+    print(
+        f"  {cpu / count:.2f} CPU s and {size / count / 1e3:.1f} kB each; largest process {found['memory_mb']:.0f} MB"
+    )
     hours = cpu * ALL_SAMPLES / count / 3600.0
     print(f"  {ALL_SAMPLES} samples, extrapolated: {hours:.1f} core-hours, {size * ALL_SAMPLES / count / 1e9:.2f} GB")
 
@@ -238,7 +248,8 @@ def main():
     parser.add_argument("--workers", type=int, default=2, help="that evaluate it (default: 2)")
     chosen = parser.parse_args()
     if chosen.part:
-        print(json.dumps(globals()[f"measure_{chosen.part}"]()))
+        arguments = (chosen.samples, chosen.workers) if chosen.part == "many" else ()
+        print(json.dumps(globals()[f"measure_{chosen.part}"](*arguments)))
         return
     source = "sample 3 of the neighbour study" if shared() is not None else "a random sample of the same size"
     print(f"{platform.machine()}, {os.cpu_count()} cores; {source}")

@@ -101,7 +101,7 @@ def test_build_out_colours_farms_by_step():
     for each in [target, *farms]:
         assert turbines(figure, each.label).get_offsets().tolist() == np.column_stack([each.x, each.y]).tolist()
         assert outline(figure, each.label).get_linestyle() == "-"
-    assert {text.get_text() for text in figure.axes[0].texts} >= {"west: 10", "east: 90"}
+    assert {text.get_text() for text in figure.axes[0].texts} >= {"west: step 10", "east: step 90"}
     assert unreadable(figure) == []
 
 

@@ -96,7 +96,7 @@ def test_a_damaged_result_is_set_aside_and_computed_again(tmp_path, undisturbed)
 
 def test_a_campaign_file_is_not_a_study(tmp_path):
     data = study_data(tmp_path)
-    with pytest.raises(InputError, match="is not a known key"):
+    with pytest.raises(InputError, match="is a campaign, not a study"):
         leeward.evaluate(tmp_path / "campaign.yaml", tmp_path / "study.h5")
     with pytest.raises(InputError, match="no such file; expected a study file"):
         leeward.evaluate(tmp_path / "absent.yaml")

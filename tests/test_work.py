@@ -27,7 +27,7 @@ from leeward.engines.work import WORKS
 from leeward.store.format.kinds import KINDS
 from toy_kind import Sample
 
-WORKS["numbers"] = "toy_work:NumberWork"
+WORKS["samples"] = "toy_work:NumberWork"
 KINDS[Sample.KIND] = Sample
 """
 RUN = """

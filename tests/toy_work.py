@@ -12,7 +12,7 @@ from leeward.campaign.execution import Execution
 from leeward.errors import InputError
 from toy_kind import Sample, SampleKey
 
-KIND = "numbers"
+KIND = "samples"
 
 
 class NumberWork:

@@ -10,15 +10,15 @@ from typer import Argument, Option
 
 PLACE = Argument(None, help="Run directory or layouts.h5. Default: the only run in the current folder.")
 PLACE_OR_FOLDER = Argument(
-    None, help="Run directory, layouts.h5, or a folder. Default: the only run in the current folder."
+    None, help="Run directory, layouts.h5, study.h5, or a folder. Default: the only run in the current folder."
 )
 CAMPAIGN = Argument(None, help="Campaign file (YAML) or name of a built-in campaign. Default: the built-in campaign.")
 CAMPAIGN_FILE = Option(
     None,
     "--campaign",
     metavar="FILE",
-    help="Campaign file, name of a built-in campaign, or a run directory or layouts.h5 that holds the campaign. "
-    "Default: the campaign stored with the results.",
+    help="Campaign or study file, name of a built-in campaign, or a run directory or file of results that holds the "
+    "campaign. Default: the one stored with the results.",
 )
 RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="Merged file. The run directory is created beside it.")
 FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or name. Repeatable. Default: all.")

@@ -29,8 +29,9 @@ class Adoption(Protocol):
 class Work(Protocol):
     """A set of tasks with keys, and the functions to compute them.
 
-    kind: its name in WORKS. source: the campaign or study. name: of the source. execution: how to run it, with the
-    user's defaults. method_version: of this leeward. can_adopt: whether results of another origin can become results.
+    kind: its name in WORKS, and the kind of its results. source: the campaign or study. name: of the source. execution:
+    how to run it, with the user's defaults. method_version: of this leeward. can_adopt: whether results of another
+    origin can become results.
     """
 
     kind: str
