@@ -275,7 +275,7 @@ def test_errors_of_a_table_name_file_row_and_column(tmp_path, rows, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: lines.pop(12), r"wind.csv, line 13, column 'day': .* 2 days, .* the series has a gap"),
+        (lambda lines: lines.pop(12), r"wind.csv, line 13, column 'day': .* 48 h after .* the series has a gap"),
         (lambda lines: lines.__setitem__(5, "2020-02-24;nan;20"), r"line 6, column 'WS': is 'nan'; expected a number"),
         (lambda lines: lines.__setitem__(5, "2020-02-24;9"), r"line 6: has 2 cells; expected 3"),
         (lambda lines: lines.__setitem__(5, "2020-02-24;-3;20"), r"line 6, column 'WS': is -3; expected 0 to 100"),

@@ -60,7 +60,7 @@ def validated(model: type[Model], document: Document) -> Model:
     """Return the document's data as a model, or raise one InputError that lists all errors."""
     models: dict[int, type[Strict]] = {}
     if not isinstance(document.data, dict):
-        raise document.error((), f"expected keys with values, such as `seeds: 50`; found {shown(document.data)}")
+        raise document.error((), f"expected keys with values, such as `name: islands`; found {shown(document.data)}")
     try:
         return model.model_validate(document.data, context=models)
     except ValidationError as error:

@@ -43,7 +43,7 @@ class CheckOptions(Options):
     outside the area of its farm. Adopted results have no fingerprint. Results of another method version are compared
     under that version and counted. Results that are not in the campaign are counted and listed; they are not errors.
 
-    --complete also reads the `layouts.h5` beside a run directory. --deep checks each layout against the campaign: it
+    --complete also reads the merged file beside a run directory. --deep checks each layout against the campaign: it
     must be inside the area to the millimetre, respect the spacing, and have the AEP that the wake engine computes. The
     AEP of another method version is not compared. In a study, --deep computes each evaluation again; its AEP and power
     must agree to 1e-9.
@@ -54,10 +54,10 @@ class CheckOptions(Options):
 
     paths: list[Path] | None = Argument(
         None,
-        help="Files, folders, run directories, layouts.h5, worker files of other scripts. Default: the only run in "
-        "the current folder, with its layouts.h5.",
+        help="Files, folders, run directories, layouts.h5, study.h5, worker files of other scripts. Default: the only "
+        "run in the current folder, with its merged file.",
     )
-    complete: bool = Option(False, "--complete", help="Also require a result for every task of the campaign.")
+    complete: bool = Option(False, "--complete", help="Also require a result for every task.")
     deep: bool = Option(False, "--deep", help="Also recompute each result: AEP, spacing and boundary.")
     campaign: str | None = CAMPAIGN_FILE
     as_json: bool = Option(False, "--json", help="Print all verdicts as JSON.")
@@ -212,12 +212,13 @@ def _remarks(report: "store.CheckReport") -> Iterator[str]:
         (report.no_aep, "layout", "without a valid AEP; the layout itself is valid"),
         (same, "result", "found in more than one place, identical everywhere"),
     )
+    whole = "study" if any(not isinstance(key, store.Key) for key in report.extra) else "campaign"
     conflicts = report.conflicts.items()
     lines = (f"conflict: {key} differs between {' and '.join(map(str, paths))}" for key, paths in conflicts)
     yield from first_of(lines, " conflicts; --json lists all")
     yield from counted(
         (len(report.missing), "expected result", f"missing: {listed(report.missing)}"),
-        (len(report.extra), "result", f"not in the campaign: {listed(report.extra)}"),
+        (len(report.extra), "result", f"not in the {whole}: {listed(report.extra)}"),
     )
 
 

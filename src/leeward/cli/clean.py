@@ -23,15 +23,15 @@ class CleanOptions(Options):
     Bad files are never deleted: they go to `quarantine`, with the reason beside each, and the next run recomputes their
     tasks. Valid results in a bad pack are written to separate files first. Leftover temporary files are removed.
 
-    With --merged, instead remove each shard and pack whose results are all in the verified `layouts.h5` on the disk.
+    With --merged, instead remove each shard and pack whose results are all in the verified merged file on the disk.
     The audit log records each step. The command takes the lock of the run directory, except with --dry-run.
 
     Exit codes: 0 nothing bad was found, or everything was removed; 3 bad files were found, or some files were kept; 1
     other errors, for example because the run is active; 2 usage error; 4 the storage is unavailable.
     """
 
-    run: Path = Argument(..., help="Run directory, for example layouts.run.")
-    merged: bool = Option(False, "--merged", help="Remove files whose results are all in the verified layouts.h5.")
+    run: Path = Argument(..., help="Run directory, for example layouts.run or study.run.")
+    merged: bool = Option(False, "--merged", help="Remove files whose results are all in the verified merged file.")
     dry_run: bool = DRY_RUN
     take_over: bool = TAKE_OVER
     quiet: bool = QUIET

@@ -111,7 +111,7 @@ def _preview(study: "Study", n_tasks: int) -> Iterator[str]:
     targets = listed(list(study.targets.values()), 3)
     yield f"{study.name}: {count(len(study.targets), 'target')} ({targets}) x {count(len(study.scenarios), 'scenario')}"
     times = study.times
-    span = f", {times[0]} to {times[-1]}" if times else ""
+    span = f", {times[0]} to {times[-1]}" if times else " without dates, in which gaps cannot be found"
     yield f"wind: {f'{study.n_steps} steps{span}' if study.n_steps else 'a rose'}; cases: {', '.join(study.cases)}"
     for name, number in study.result_bytes().items():
         if number:  # a rose has no windows

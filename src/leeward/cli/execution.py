@@ -32,20 +32,22 @@ class EngineOptions(Options):
     """Where and how to compute."""
 
     workers: int | None = Option(
-        None, help="local: number of worker processes. Default: the campaign's, or the number of usable cores."
+        None,
+        help="local: number of worker processes. Default: as in the file, or the number of usable cores.",
     )
     engine: str | None = Option(
         None,
         help="Where to compute: local (worker processes), inline (this process), dask (a Dask cluster) or slurm "
-        "(SLURM jobs). Default: the campaign's, or local.",
+        "(SLURM jobs). Default: as in the file, or local.",
     )
     dask: DaskOptions
     slurm: SlurmOptions
     timeout_s: float | None = Option(
-        None, help="Time limit of a task in seconds, after which it is killed. Default: the campaign's, or 3600."
+        None,
+        help="Time limit of a task in seconds, after which it is killed. Default: as in the file, or 3600.",
     )
     retries: int | None = Option(
-        None, help="Number of retries of a task whose worker died. Default: the campaign's, or 2."
+        None, help="Number of retries of a task whose worker died. Default: as in the file, or 2."
     )
 
     def settings(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer import Argument, Option
 
-PLACE = Argument(None, help="Run directory or layouts.h5. Default: the only run in the current folder.")
+PLACE = Argument(None, help="Run directory, layouts.h5 or study.h5. Default: the only run in the current folder.")
 PLACE_OR_FOLDER = Argument(
     None, help="Run directory, layouts.h5, study.h5, or a folder. Default: the only run in the current folder."
 )
@@ -119,7 +119,7 @@ class SlurmOptions(Options):
         None, help="SLURM: number of jobs with --engine slurm: 8, or a range, 2:20. Default: the campaign's, or 1."
     )
     cores: int | None = Option(
-        None, help="SLURM: cores per job; each computes one layout at a time. Default: the campaign's, or 1."
+        None, help="SLURM: cores per job; each computes one task at a time. Default: the campaign's, or 1."
     )
     memory: str | None = Option(None, help="SLURM: memory per job, such as 64GB. Default: the campaign's, or 4GB.")
     walltime: str | None = Option(

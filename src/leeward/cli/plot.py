@@ -12,7 +12,7 @@ from leeward.errors import InputError
 
 
 class PlotOptions(Options):
-    """Draw a figure of a campaign or of one of its layouts: PNG, SVG or PDF.
+    """Draw a figure of a campaign, of one of its layouts, or of a study: PNG, SVG or PDF.
 
     --farm and --type select the farms and turbine types. All figures except aep and convergence need a campaign.
 
@@ -31,8 +31,8 @@ class PlotOptions(Options):
     path: str | None = Argument(
         None,
         metavar="PATH",
-        help="Run directory, layouts.h5, or a folder; WHAT and PATH may be in any order. Default: the only run in the "
-        "current folder.",
+        help="Run directory, layouts.h5, study.h5, or a folder; WHAT and PATH may be in any order. Default: the only run "
+        "in the current folder.",
     )
     key: list[str] | None = Option(
         None,

@@ -86,7 +86,8 @@ def _facts(result: Evaluation) -> Iterator[tuple[str, str]]:
     yield "gross yield", f"{result.gross_aep_gwh:.4f} GWh"
     yield from ((f"{name} loss", f"{loss:z.2%}") for name, loss in watch.losses_of(result).items())
     yield "target", f"{key.target_idx} {details.get('target', '')}".strip()
-    yield "scenario", f"{key.scenario_idx} {details.get('scenario', '')}".strip()
+    name = str(details.get("scenario", ""))
+    yield "scenario", name if name == str(key.scenario_idx) else f"{key.scenario_idx} {name}".strip()
     yield from ((title, words.format(details[name])) for name, (title, words) in FACTS.items() if name in details)
     seconds = details.get("seconds")
     if isinstance(seconds, float) and math.isfinite(seconds):

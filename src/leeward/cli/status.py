@@ -105,7 +105,8 @@ def _totals(seen: "watch.Progress") -> str:
 def _activity(seen: "watch.Progress") -> str:
     if seen.owner is None or seen.owner.state != "alive":
         return seen.activity
-    pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} {seen.NOUN}s an hour"
+    rate = seen.rate_per_hour
+    pace = "" if rate is None else f"; {rate:{'.1f' if rate < 1000 else '.0f'}} {seen.NOUN}s an hour"
     if not seen.missing:
         return f"{seen.activity}{pace}"
     left = "; time left not known yet" if seen.seconds_left is None else f", {duration(seen.seconds_left)} left"

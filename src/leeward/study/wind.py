@@ -123,8 +123,9 @@ def _start(spec: WindSpec, table: Table) -> str:
     for row, cell in enumerate(table.column(name)):
         time = parse_time(cell, table.at(row, name))
         if before is not None and time - before != step:
+            hours = (time - before).total_seconds() / 3600.0
             raise InputError(
-                f"{table.at(row, name)}: is {time.isoformat()}, {time - before} after the row before; expected "
+                f"{table.at(row, name)}: is {time.isoformat()}, {hours:g} h after the row before; expected "
                 f"{spec.hours_per_step:g} h (hours_per_step): the series has a gap, or its rows are not in order"
             )
         before = time

@@ -17,7 +17,8 @@ LINKS = Links(is_live=True)
 LIVE_S, CALM_S = 2.0, 10.0  # update interval of a page during a run, and otherwise
 MOST_FAILURES = 100  # most failures per page
 MOST_PAGES = 1_000_000
-MENUS = {"layouts": frame.MENU, "evaluations": ("Tasks", "Workers", "Failures", "Settings", "Audit")}
+COMMON = ("Tasks", "Workers", "Failures", "Settings", "Audit")  # pages that every kind of work has
+MENUS = {"layouts": frame.MENU, "evaluations": COMMON}
 
 Query = Mapping[str, str]
 
@@ -44,7 +45,7 @@ class Response:
 def error(status: int, words: str) -> Response:
     content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "Overview"))]
     again_s = CALM_S if status == 503 else None  # the storage may come back
-    return Response(frame.live_page(str(status), "", "leeward", content, again_s).encode(), status=status)
+    return Response(frame.live_page(str(status), "", "leeward", content, again_s, COMMON).encode(), status=status)
 
 
 def html_page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Response:
