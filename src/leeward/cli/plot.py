@@ -31,7 +31,7 @@ class PlotOptions(Options):
     path: str | None = Argument(
         None,
         metavar="PATH",
-        help="Run directory, layouts.h5, study.h5, or a folder; WHAT and PATH may be in any order. Default: the only run "
+        help="Run directory, layouts.h5, study.h5, or a folder; WHAT and PATH in any order. Default: the only run "
         "in the current folder.",
     )
     key: list[str] | None = Option(
