@@ -126,7 +126,7 @@ CAPACITY_FACTOR = Quantity("capacity factor", "%", "capacity_factor", 100.0)
 
 # the loss that the difference between a case of a study and its case `all` is, by case
 LOST = {"internal": "lost to neighbours", "external": "lost to the farm's own wakes"}
-LOST_COLOURS = ("#CC79A7", "#56B4E9")
+LOST_COLOURS = ("#E69F00", "#56B4E9")  # none of those of four cases
 
 
 def lost_power(power_mw: Mapping[str, Array]) -> dict[str, Array]:
