@@ -87,7 +87,7 @@ def test_tables():
 
 def test_whole_pages():
     Checked(live_page(HOSTILE, "/", HOSTILE, [HOSTILE], 2.0))
-    report = report_page(HOSTILE, [tag("p", None, HOSTILE)], [("name", HOSTILE)])
+    report = report_page(HOSTILE, [("name", HOSTILE, tag("p", None, HOSTILE))])
     assert report.count("<script") == 0
     assert "</style" not in asset("style.css").decode().lower()
 

@@ -29,7 +29,7 @@ class DaskOptions(Options):
 
 
 class EngineOptions(Options):
-    """Where and how to compute."""
+    """The engine, and its settings."""
 
     workers: int | None = Option(
         None,
@@ -63,7 +63,7 @@ class EngineOptions(Options):
 
 
 class StoppingOptions(Options):
-    """How long to wait for tasks and for the disk."""
+    """Waiting times, for tasks and for the disk."""
 
     grace: float = Option(60.0, min=0, help="Seconds to wait for running tasks after Ctrl-C or SIGTERM.")
     storage_wait: float | None = Option(

@@ -42,17 +42,18 @@ def live_page(
     return _document(f"{title} – {campaign}", head, [skip, top, main, foot])
 
 
-def report_page(title: str, content: Iterable[Child], contents: Sequence[tuple[str, str]]) -> str:
-    """Return the report as one self-contained page. contents: id and title of each section."""
+def report_page(title: str, parts: Sequence[tuple[str, str, Child]]) -> str:
+    """Return the report as one self-contained page. parts: id, title and content of each section; None is left out."""
+    shown = [(name, words, content) for name, words, content in parts if content is not None]
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
         tag("style", None, Markup(asset("style.css").decode())),
     ]
-    menu = _menu("contents", [(f"#{name}", words) for name, words in contents])
+    menu = _menu("contents", [(f"#{name}", words) for name, words, _ in shown])
     top = tag("header", None, tag("span", {"class": "brand"}, "leeward"), tag("span", None, title), menu)
     foot = tag("footer", None, f"Made by leeward {__version__}.")
-    return _document(title, head, [top, tag("main", {"id": "content"}, *content), foot])
+    return _document(title, head, [top, tag("main", {"id": "content"}, *(content for *_, content in shown)), foot])
 
 
 def _menu(label: str, entries: Iterable[tuple[str, str]], here: str = "") -> Markup:

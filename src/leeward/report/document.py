@@ -113,8 +113,7 @@ def report_html(
         ("loading", "Loading", _loading(seen)),
     ]
     name = seen.campaign or Path(seen.output).name
-    contents = [(part, words) for part, words, content in parts if content is not None]
-    return frame.report_page(f"{name}: report", [content for _, _, content in parts], contents)
+    return frame.report_page(f"{name}: report", parts)
 
 
 def _read(path: Path, campaign: Campaign | None, emit: Callable[[str, str], None]) -> _Content:

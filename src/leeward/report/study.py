@@ -47,8 +47,7 @@ def study_html(path: Path, campaign: Study | None, emit: Callable[[str, str], No
         ("loading", "Loading", _loading(found)),
     ]
     name = seen.campaign or Path(seen.output).name
-    contents = [(part, words) for part, words, content in parts if content is not None]
-    return frame.report_page(f"{name}: report", [content for _, _, content in parts], contents)
+    return frame.report_page(f"{name}: report", parts)
 
 
 def _read(path: Path, campaign: Study | None, emit: Callable[[str, str], None]) -> _Content:
