@@ -43,6 +43,7 @@ MAY_COME_BACK = {
     "run": "records of attempts, and the lock, as above",
     "run --adopt": "the same",
     "run --new": "the same",
+    "evaluate": "as with run",
 }
 
 
