@@ -78,6 +78,7 @@ def command(*arguments, cwd):
     return leeward_here(*arguments, cwd=cwd)
 
 
+@pytest.mark.slow  # 35 s from a cold kernel cache
 def test_a_campaign_with_custom_code_runs_and_resumes(tmp_path):
     path = custom_campaign(tmp_path, execution={"workers": 1})
     assert command("run", path, "--dry-run", cwd=tmp_path).returncode == 0

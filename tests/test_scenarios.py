@@ -84,7 +84,10 @@ def _each(group):
     return [group.turbine] * len(group.x) if isinstance(group.turbine, Turbine) else group.turbine
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(model, marks=() if model in ("nygaard_2022", "jensen") else pytest.mark.slow) for model in MODELS],
+)
 @pytest.mark.parametrize("make_site", [series, rose])
 def test_every_case_equals_the_wake_engine(model, make_site):
     x, y, groups = around()
