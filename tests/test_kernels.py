@@ -114,7 +114,8 @@ def without_derivatives(model):
     return Plain(**vars(model))
 
 
-@pytest.mark.parametrize("model", [pytest.param(MODELS[2], marks=pytest.mark.slow), MODELS[4]], ids=lambda m: m.name)
+@pytest.mark.slow  # each compiles a model of its own; test_custom.py has a quick one
+@pytest.mark.parametrize("model", [MODELS[2], MODELS[4]], ids=lambda m: m.name)
 def test_a_model_without_derivatives_takes_differences(model, tiny_site):
     turbine = Turbine(
         wind_speeds_m_s=[0, 30], power_mw=[0, 9], thrust_coefficient=[0.85, 0.3], rotor_diameter_m=180, hub_height_m=110

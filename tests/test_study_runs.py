@@ -33,6 +33,7 @@ def test_local_workers_give_the_same_digests(tmp_path, undisturbed):
     assert {"began", "done", "merged"} <= {event["event"] for event in events}
 
 
+@pytest.mark.slow
 def test_the_order_and_the_selection_do_not_matter(tmp_path, undisturbed):
     path = write_study(tmp_path, 8)
     report = leeward.evaluate(path, tmp_path / "study.h5", only="scenario=5:")

@@ -59,7 +59,7 @@ def run(folder, *, count=6, engine="inline", factor=1.0, only=None, events=None)
     return run_work(work, RunPaths(folder / "roots.h5"), Options(only), [].append if events is None else events.append)
 
 
-@pytest.mark.parametrize("engine", ["inline", "local"])
+@pytest.mark.parametrize("engine", [pytest.param("inline", marks=pytest.mark.slow), "local"])
 def test_another_kind_of_work_is_computed_stored_merged_and_grows(tmp_path, engine):
     events = []
     report = run(tmp_path, engine=engine, only="even", events=events)
@@ -80,7 +80,7 @@ def test_results_of_other_settings_are_refused_in_words_of_the_kind(tmp_path):
         run(tmp_path, factor=2.0)
 
 
-@pytest.mark.parametrize("engine", ["inline", "local"])
+@pytest.mark.parametrize("engine", [pytest.param("inline", marks=pytest.mark.slow), "local"])
 def test_a_killed_run_is_resumed(tmp_path, engine):
     (tmp_path / "wait").touch()
     process = subprocess.Popen(
