@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from leeward.errors import InputError
+from leeward.store import EvaluationKey
+from leeward.study import load_study
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 from leeward.wind.scenarios import Group, ScenarioFarm
 
@@ -197,6 +199,35 @@ def test_sample_3_equals_pywake_on_every_day():
     np.testing.assert_allclose(found["external"].sum(axis=0), expected["power_external_wakes_only_mw"], **tolerance)
     for turbine in (0, 65):
         np.testing.assert_allclose(found["all"][turbine], expected[f"turbine{turbine}_all_wakes_mw"], **tolerance)
+
+
+def test_sample_3_from_the_published_files(tmp_path):
+    """The study file names the wind and the samples as they were published."""
+    folder = shared_study()
+    sample = json.loads((folder / "sample3.json").read_text())
+    lines = [
+        f"{key},{x!r},{y!r}"
+        for key, place in sample["layouts"].items()
+        for x, y in zip(place["x_m"], place["y_m"], strict=True)
+    ]
+    (tmp_path / "layouts.csv").write_text("\n".join(["key,x_m,y_m", *lines]) + "\n")
+    wind = {"time": "", "wind_speed_m_s": "WS_150", "wind_direction_deg": "WD_150"}
+    columns = {"scenario": "sample", "farm": {"column": "farm", "add": 1}, "seed": "ss_seed"}
+    columns |= {"type": {"column": "rated_power", "add": -10}, "from_step": "construction_day"}
+    study = load_study(
+        {
+            "layouts": {"alone": {"file": str(tmp_path / "layouts.csv"), "campaign": "danish-energy-island"}},
+            "targets": sample["target"],
+            "wind": {"file": str(folder / "wind-daily.csv"), "columns": wind, "hours_per_step": 24},
+            "scenarios": {"file": str(folder / "samples-100.nc"), "columns": columns, "only": "3:4"},
+            "keep": ["farm_power"],
+        }
+    )
+    found = study.evaluate(EvaluationKey(0, 3)).farm_power_mw
+    with (folder / "sample3-power.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for power, name in zip(found, ("power_all_wakes_mw", "power_external_wakes_only_mw"), strict=True):
+        np.testing.assert_allclose(power, [float(row[name]) for row in rows], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow
