@@ -130,11 +130,6 @@ class StudyData:
         return HEADER + dump(data)
 
 
-def is_study_text(text: str) -> bool:
-    """Return whether a text is a frozen study, not a campaign."""
-    return text[:1000].partition("\nkind: ")[2].startswith(KIND)
-
-
 def data_from(text: str, where: str) -> StudyData:
     """Return the study that `StudyData.text` wrote. Raise InputError if it is damaged."""
     document = Document.from_text(text, where)
