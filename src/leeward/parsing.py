@@ -1,11 +1,8 @@
 """Parse text of unknown origin: its size, nesting and expansion are checked first."""
 
-import csv
 import json
-import math
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,34 +49,6 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(f"{where}: not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except ValueError as error:  # a number of thousands of digits
         raise InputError(f"{where}: cannot be read as JSON ({error})") from error
-
-
-def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[float]]:
-    """Return columns of a CSV file as numbers, by name. Optional columns may be missing; others are ignored."""
-    text = read_text(path, f"a CSV file with the columns {', '.join(needed)}", LARGEST_DATA)
-    rows = csv.reader(text.splitlines())
-    header = [name.strip() for name in next(rows, [])]
-    missing = [name for name in needed if name not in header]
-    if missing:
-        columns = f"column{'' if len(missing) == 1 else 's'} {' and '.join(missing)}"
-        raise InputError(f"{path}: no {columns}; found {', '.join(header) or 'nothing'}; expected {', '.join(needed)}")
-    positions = {name: header.index(name) for name in (*needed, *optional) if name in header}
-    found: dict[str, list[float]] = {name: [] for name in positions}
-    for row in rows:
-        if not any(cell.strip() for cell in row):
-            continue
-        for name, position in positions.items():
-            cell = row[position].strip() if position < len(row) else ""
-            try:
-                value = float(cell)
-            except ValueError:
-                value = math.nan
-            if not math.isfinite(value):
-                raise InputError(f"{path}: line {rows.line_num}: {name} is {cell!r:.60}; expected a number")
-            found[name].append(value)
-    if not found[needed[0]]:
-        raise InputError(f"{path}: no rows; expected at least one below the header")
-    return found
 
 
 class TooMuchError(yaml.MarkedYAMLError):

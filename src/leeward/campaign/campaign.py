@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from leeward.campaign.custom import check_file, custom_code, import_custom, with_digests
-from leeward.campaign.document import Document, dump, plain
 from leeward.campaign.execution import Execution
 from leeward.campaign.fingerprint import Fingerprints, differences, optimiser_settings
 from leeward.campaign.physics import Physics
@@ -20,6 +19,8 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, NeighboursSpe
 from leeward.campaign.validation import suggestion, validated
 from leeward.deprecation import renamed_argument, warn_renamed
 from leeward.errors import InputError
+from leeward.readers.document import Document, dump, plain
+from leeward.readers.windio_plant import WindioPlant, is_plant, read_plant
 from leeward.store import Key
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ class Campaign:
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
-    """Return a campaign from a YAML file, from a dict of the same shape, or a built-in one by its name."""
+    """Return a campaign from a YAML file, a dict of the same shape or a windIO plant, or a built-in one by its name."""
     here = os.getcwd()
     if isinstance(source, Mapping):
         return campaign_from(Document("the campaign", plain(source), Path(here)), [here])
@@ -287,10 +288,19 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
             f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
             f"writes one), or the name of a built-in campaign; {suggestion(str(source), BUILT_IN)}"
         )
+    if is_plant(path):
+        return plant_campaign(read_plant(path))
     document = Document.from_file(path, "a campaign file")
     if isinstance(document.data, Mapping) and "targets" in document.data and "farms" not in document.data:
         raise InputError(f"{path}: is a study, not a campaign; evaluate it with `leeward evaluate {path}`")
     return campaign_from(document, list(dict.fromkeys([str(document.folder), here])))
+
+
+def plant_campaign(plant: WindioPlant) -> Campaign:
+    """Return a windIO plant as a campaign of one farm and one turbine type."""
+    document = Document(str(plant.path), plant.campaign(), plant.path.absolute().parent)
+    document.remarks += plant.remarks
+    return campaign_from(document, [])
 
 
 def builtin_campaign(name: str = "danish-energy-island") -> Campaign:

@@ -12,10 +12,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leeward.campaign.document import Document, Place
 from leeward.campaign.spec import CampaignSpec
 from leeward.errors import InputError
 from leeward.lazy import import_named
+from leeward.readers.document import Document, Place
 
 
 class CustomCode(NamedTuple):

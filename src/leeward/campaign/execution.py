@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from leeward.campaign.document import Document
 from leeward.campaign.validation import Strict, validated
+from leeward.readers.document import Document
 
 VARIABLE = "LEEWARD_DEFAULTS"  # environment variable: path of another file of defaults
 _JOBS = re.compile(r"([0-9]+)(?::([0-9]+))?\Z")

@@ -4,10 +4,9 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from leeward.campaign.custom import custom_code, import_custom
-from leeward.campaign.document import Document, Place
 from leeward.campaign.shapes import area_from, path_in
 from leeward.campaign.spec import (
     CampaignSpec,
@@ -20,7 +19,8 @@ from leeward.campaign.spec import (
     TimeSeriesSpec,
 )
 from leeward.errors import InputError
-from leeward.parsing import read_columns
+from leeward.readers.document import Document, Place
+from leeward.readers.tables import numbers_in
 
 if TYPE_CHECKING:
     from leeward.layout import Area, LayoutProblem
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 MOST_TURBINES = 100_000  # most turbines in one farm; a stored layout cannot hold more
 PROBLEMS_KEPT = 64
+SERIES: tuple[Literal["wind_direction_deg", "wind_speed_m_s", "turbulence_intensity", "weight"], ...] = (
+    "wind_direction_deg",
+    "wind_speed_m_s",
+    "turbulence_intensity",
+    "weight",
+)
 
 
 def farm_place(document: Document, position: int) -> Place:
@@ -220,53 +226,33 @@ def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
     """Return the site with these values."""
     from leeward.wind import Site
 
-    if spec.weibull is not None:
-        wind = spec.weibull
-        return Site.from_weibull(
-            wind.sector_frequency,
-            wind.weibull_a_m_s,
-            wind.weibull_k,
-            wind.turbulence_intensity,
-            directions=wind.wind_directions_deg,
-            speeds=wind.wind_speeds_m_s,
-            interpolation=wind.interpolation,
-        )
-    if spec.table is not None:
-        rose = spec.table
-        return Site.from_table(
-            rose.wind_directions_deg,
-            rose.wind_speeds_m_s,
-            rose.probability,
-            rose.turbulence_intensity,
-            kind=rose.kind,
-            speed_bins=rose.speed_bins,
-        )
     if spec.time_series is not None:
-        return _series(spec.time_series, folder)
-    return Site.from_netcdf(
+        return Site.from_settings(_series(spec.time_series, folder))
+    form = spec.weibull or spec.table
+    if form is not None:
+        return Site.from_settings(form.model_dump())
+    return Site.from_file(
         path_in(folder, str(spec.file)),
         directions=spec.wind_directions_deg,
         speeds=spec.wind_speeds_m_s,
-        interpolation=spec.interpolation or "nearest",
+        interpolation=spec.interpolation,
+        turbulence_intensity=spec.turbulence_intensity,
     )
 
 
-def _series(spec: TimeSeriesSpec, folder: Path | None) -> "Site":
-    from leeward.wind import Site
-
-    direction, speed, weight = spec.wind_direction_deg, spec.wind_speed_m_s, spec.weight
-    intensity = spec.turbulence_intensity
-    if spec.file is not None:
-        path = path_in(folder, spec.file)
-        table = read_columns(path, ("wind_direction_deg", "wind_speed_m_s"), ("turbulence_intensity", "weight"))
-        direction, speed, weight = table["wind_direction_deg"], table["wind_speed_m_s"], table.get("weight")
-        if "turbulence_intensity" in table:
-            if intensity is not None:
-                raise InputError(
-                    f"{path} has a column turbulence_intensity, and the campaign sets it too; remove one of the two"
-                )
-            intensity = table["turbulence_intensity"]
-    return Site.from_time_series(direction or [], speed or [], 0.1 if intensity is None else intensity, weight)
+def _series(spec: TimeSeriesSpec, folder: Path | None) -> dict[str, Any]:
+    """Return the series under the keys of the campaign file, without the name of a file."""
+    given = spec.model_dump(exclude={"file", "columns"})
+    if spec.file is None:
+        return given
+    path = path_in(folder, spec.file)
+    names = {ours: spec.columns.get(ours, ours) for ours in SERIES}
+    needed = [names[ours] for ours in SERIES if ours in spec.columns or ours in SERIES[:2]]
+    table = numbers_in(path, "a time series of wind", needed, [names[ours] for ours in SERIES])
+    if spec.turbulence_intensity is not None and names["turbulence_intensity"] in table:
+        column = names["turbulence_intensity"]
+        raise InputError(f"{path} has a column {column}, and the campaign sets turbulence_intensity too; remove one")
+    return given | {ours: table[theirs] for ours, theirs in names.items() if theirs in table}
 
 
 def turbine_of(spec: Any) -> "Turbine":

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from leeward.campaign import shapes
-from leeward.campaign.document import Document
 from leeward.campaign.physics import farm_place, site_of, turbine_count, turbine_of
 from leeward.campaign.spec import (
     TURBINE_FORMS,
@@ -20,21 +19,18 @@ from leeward.campaign.spec import (
     GenericTurbine,
     NeighboursSpec,
     SiteSpec,
-    TabulatedTurbine,
     TurbineFile,
     TurbineSpec,
     turbine_form,
 )
 from leeward.campaign.validation import suggestion, validated
 from leeward.errors import InputError
-from leeward.parsing import read_columns
+from leeward.readers.document import Document
+from leeward.readers.tables import numbers_in
+from leeward.readers.turbine_file import read_turbine
 from leeward.wording import listed, printable
 
-if TYPE_CHECKING:
-    from leeward.wind import Turbine
-
 BUILT_IN = ("danish-energy-island",)
-CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
 
 
 def data_folder(name: str) -> Path:
@@ -53,7 +49,7 @@ def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
     farms, crs = _farms(spec, document)
     forms = ("file", "weibull", "table", "time_series")
     with document.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
-        site = complete_site(spec.site, document.folder)
+        site = complete_site(spec.site, document.folder, document.remarks)
     changed = {
         "frozen": True,
         "name": spec.name or printable(Path(document.where).stem),
@@ -85,13 +81,17 @@ def check_crs(name: str) -> None:
         )
 
 
-def complete_site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
+def complete_site(spec: SiteSpec, folder: Path | None, remarks: list[str] | None = None) -> SiteSpec:
+    """Return the site with its values, read from its file if it has one. remarks: gets notes on how it was read."""
     if spec.built_in is not None:
         wind = Document.from_file(data_folder(spec.built_in) / "site.yaml", "a site").data
         names = ("sector_frequency", "weibull_a_m_s", "weibull_k", "turbulence_intensity")
         weibull = {name: wind[name] for name in names} | {"wind_speeds_m_s": wind["wind_speed_bins_m_s"]}
         spec = SiteSpec.model_validate({"weibull": weibull})
-    settings = site_of(spec, folder).settings()
+    site = site_of(spec, folder)
+    if remarks is not None:
+        remarks += [f"wind: {note}" for note in site.notes]
+    settings = site.settings()
     return SiteSpec.model_validate({"weibull" if "weibull_k" in settings else "table": settings})
 
 
@@ -133,35 +133,13 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
     if not isinstance(entry, TurbineFile):
         return entry
     path = shapes.path_in(folder, entry.file)
-    given = entry.model_dump(exclude={"file"}, exclude_none=True)
-    if path.suffix.lower() == ".csv":
-        table = read_columns(path, ("wind_speed_m_s", *CURVES[1:]))
-        lengths = ("rotor_diameter_m", "hub_height_m")
-        missing = [name for name in lengths if name not in given]
-        if missing:
-            raise InputError(
-                f"{' and '.join(missing)} missing: {entry.file} has only the curves; give both lengths beside `file`"
-            )
-        curves = dict(zip(CURVES, table.values(), strict=True))
-        return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})
-    document = Document.from_file(path, "a turbine as a YAML file, or its curves as a CSV file")
-    if not isinstance(document.data, dict):
-        raise document.error((), "expected the keys of a turbine, such as rated_power_mw")
-    if "file" in document.data:
-        raise document.error(("file",), "refers to another file; expected the values of a turbine")
-    document.data = {"name": path.stem, **document.data, **given}
+    given = entry.model_dump(exclude={"file", "power_unit", "mode"}, exclude_none=True)
+    document = read_turbine(path, power_unit=entry.power_unit, mode=entry.mode)
+    document.data |= given
+    missing = [name for name in ("rotor_diameter_m", "hub_height_m") if name not in document.data]
+    if missing and "power_mw" in document.data:
+        raise InputError(f"{' and '.join(missing)} missing: {entry.file} does not state it; give it beside `file`")
     return validated(TURBINE_FORMS[turbine_form(document.data)], document)
-
-
-def turbine_from_file(
-    path: Path, rotor_diameter_m: float | None = None, hub_height_m: float | None = None
-) -> "Turbine":
-    """Return the turbine in a YAML file, or in a CSV file of its curves, which needs diameter and hub height."""
-    from leeward.wind.checks import positive
-
-    given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
-    lengths = {name: positive(value, name) for name, value in given.items() if value is not None}
-    return turbine_of(_turbine(TurbineFile.model_validate({"file": str(path), **lengths}), Path()))
 
 
 def _farms(spec: CampaignSpec, document: Document) -> tuple[list[FarmSpec], str | None]:
@@ -239,7 +217,7 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], docume
     with document.at("neighbours", number):
         x, y = entry.x_m, entry.y_m
         if entry.file is not None:
-            table = read_columns(shapes.path_in(document.folder, entry.file), ("x_m", "y_m"))
+            table = numbers_in(shapes.path_in(document.folder, entry.file), "turbines", ("x_m", "y_m"))
             x, y = table["x_m"], table["y_m"]
         if x is None or y is None or len(x) != len(y):
             raise InputError(f"x_m has {len(x or [])} coordinates and y_m has {len(y or [])}; expected the same number")

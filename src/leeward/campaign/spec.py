@@ -59,9 +59,12 @@ class TableSpec(Strict):
 
 
 class TimeSeriesSpec(Strict):
-    """A time series of wind conditions, given here or in a CSV file."""
+    """A time series of wind conditions, given here or in a CSV, NetCDF or Parquet file."""
 
     file: Name | None = None
+    columns: dict[Literal["wind_direction_deg", "wind_speed_m_s", "turbulence_intensity", "weight"], Name] = Field(
+        default_factory=dict, description="names of columns in the file"
+    )
     wind_direction_deg: Numbers | None = None
     wind_speed_m_s: Numbers | None = None
     turbulence_intensity: FloatOrLists | None = None
@@ -71,7 +74,9 @@ class TimeSeriesSpec(Strict):
     def _one_form(self) -> Self:
         series = (self.wind_direction_deg, self.wind_speed_m_s)
         if self.file is None and None in series:
-            raise ValueError("expected wind_direction_deg and wind_speed_m_s, or a CSV file with these columns (file)")
+            raise ValueError("expected wind_direction_deg and wind_speed_m_s, or a file with these columns (file)")
+        if self.file is None and self.columns:
+            raise ValueError("has columns, which apply only to a file; remove them")
         if self.file is not None and (series != (None, None) or self.weight is not None):
             raise ValueError("has both a file and values; give one or the other, not both")
         return self
@@ -83,9 +88,10 @@ class SiteSpec(Strict):
     forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series")
     built_in: Name | None = None
     file: Name | None = None
-    wind_directions_deg: Numbers | None = None  # this key and the next two apply only to a file
+    wind_directions_deg: Numbers | None = None  # this key and the next three apply only to a file
     wind_speeds_m_s: Numbers | None = None
     interpolation: Literal["nearest", "linear"] | None = None
+    turbulence_intensity: Positive | None = None
     weibull: WeibullSpec | None = None
     table: TableSpec | None = None
     time_series: TimeSeriesSpec | None = None
@@ -93,7 +99,7 @@ class SiteSpec(Strict):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.file is None:
-            for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
+            for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation", "turbulence_intensity"):
                 if getattr(self, name) is not None:
                     raise ValueError(
                         f"has {name}, which applies only to a site file (file); "
@@ -144,9 +150,11 @@ class TabulatedTurbine(TurbineBase):
 
 
 class TurbineFile(Strict):
-    """A turbine in a YAML file with the same keys, or in a CSV file of its curves, with diameter and hub height."""
+    """A turbine in a file: see `leeward.readers.turbine_file`. A CSV file needs diameter and hub height."""
 
     file: Name
+    power_unit: Literal["W", "kW", "MW"] | None = None
+    mode: Annotated[int, Field(ge=0)] | None = None
     name: Name | None = None
     type_idx: Index | None = None
     rotor_diameter_m: Positive | None = None

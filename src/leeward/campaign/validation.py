@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 
-from leeward.campaign.document import Document, Place
+from leeward.readers.document import Document, Place
 
 TAG = "="  # marks the name of a form in pydantic's path to an error; no key begins with it
 _EXPECTED = {  # key: type of pydantic's error; names in braces come from its context

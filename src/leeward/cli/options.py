@@ -96,8 +96,11 @@ class PhysicsOptions(Options):
         None,
         "--turbine",
         metavar="FILE",
-        help="Turbine: a CSV file with the columns wind_speed_m_s, power_mw and thrust_coefficient, together with "
-        "--rotor-diameter-m and --hub-height-m; or a YAML file with the keys of a turbine in a campaign.",
+        help="Turbine: a CSV file with columns of wind speed, power and thrust coefficient, together with "
+        "--rotor-diameter-m and --hub-height-m; a WAsP .wtg file; or a YAML file of leeward, windIO or FLORIS.",
+    )
+    power_unit: str | None = Option(
+        None, help="Unit of the powers in a CSV file whose column does not name it: W, kW or MW."
     )
     rated_power_mw: float | None = Option(None, help="Rated power of the generic turbine, MW. Default: 15.")
     rotor_diameter_m: float | None = Option(
@@ -107,7 +110,9 @@ class PhysicsOptions(Options):
         None, help="Hub height of the turbine, m. Default for the generic turbine: 150."
     )
     site: Path | None = Option(
-        None, help="Site file in PyWake's format (NetCDF). Default: the campaign's site, or the built-in one."
+        None,
+        help="Wind: a PyWake site (.nc), a WAsP table (.tab) or a windIO resource (.yaml). Default: the campaign's "
+        "site, or the built-in one.",
     )
     wake_model: str | None = Option(None, help="Name of the wake model. Default: the campaign's, or nygaard_2022.")
 

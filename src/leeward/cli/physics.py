@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leeward.campaign import Campaign, builtin
-from leeward.campaign.resolve import turbine_from_file
 from leeward.campaign.selection import Word, type_of, word_of
 from leeward.cli.options import PhysicsOptions
 from leeward.cli.sources import given_campaign
@@ -54,7 +53,7 @@ class Physics:
             )
         self._options = options
         self.campaign = given_campaign(campaign)
-        self._site = None if options.site is None else Site.from_netcdf(options.site)
+        self._site = None if options.site is None else Site.from_file(options.site)
         self._machines: dict[int, Machine] = {}  # by type_idx
         self._source = self._turbine_source()
         self.wind = str(options.site or (BUILT_IN_WIND if campaign is None else f"of {campaign}"))
@@ -140,7 +139,7 @@ def _turbine(options: PhysicsOptions) -> Turbine:
         raise InputError(f"--rated-power-mw is given, but {file} has a power curve; give one or the other, not both")
     if file.suffix.lower() == ".csv" and (diameter is None or height is None):
         raise InputError(f"{file}: has only the curves; give --rotor-diameter-m and --hub-height-m too")
-    return turbine_from_file(file, diameter, height)
+    return Turbine.from_file(file, rotor_diameter_m=diameter, hub_height_m=height, power_unit=options.power_unit)
 
 
 def _named(layout: TableLayout | None) -> str:

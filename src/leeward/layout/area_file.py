@@ -1,4 +1,4 @@
-"""Read areas from GeoJSON and WKT, and convert their coordinates to projected metres."""
+"""Read areas from GeoJSON, GIS files and WKT, and convert their coordinates to projected metres."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ from shapely.geometry.base import BaseGeometry
 from leeward.errors import InputError
 from leeward.layout.area_parts import POLYGONS, check_polygon, polygon_of, polygons_of
 from leeward.parsing import LARGEST_DATA, parse_json, read_text
+from leeward.readers import gis
 
 if TYPE_CHECKING:
     import pyproj
@@ -135,6 +136,8 @@ def load_geojson(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Ma
     else:
         path = Path(source)
         where = str(path)
+        if path.suffix.lower() in gis.ENDINGS:
+            return gis.read_features(path), where
         text = read_text(path, "a GeoJSON file, or JSON text that begins with '{'", LARGEST_DATA)
     data = parse_json(text, where)
     if not isinstance(data, Mapping):

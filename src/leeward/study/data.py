@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from leeward.campaign.document import Document, dump
 from leeward.campaign.execution import Execution
 from leeward.campaign.spec import TURBINE_FORMS, SiteSpec, turbine_form
 from leeward.errors import InputError
+from leeward.readers.document import Document, dump
 from leeward.study.wind import Series, Wind
 
 HEADER = "# A study with the contents of all files that it referred to, as leeward writes it.\n"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from leeward.campaign.document import Document
 from leeward.campaign.resolve import complete_site, complete_wake_model
 from leeward.errors import InputError
+from leeward.readers.document import Document
 from leeward.store import Evaluation
 from leeward.study.data import NEVER, Catalogue, Rows, StudyData
 from leeward.study.scenarios import (

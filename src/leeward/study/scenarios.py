@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from leeward.errors import InputError
+from leeward.readers.tables import Table, grouped, read_table
 from leeward.store import Key
 from leeward.study.sources import Shelf, Source
 from leeward.study.spec import (
@@ -22,7 +23,6 @@ from leeward.study.spec import (
     ScenarioSpec,
     Spread,
 )
-from leeward.study.tables import Table, grouped, read_table
 from leeward.study.wind import parse_time
 from leeward.wording import listed
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leeward.campaign.compute import versions
-from leeward.campaign.document import Document, plain
 from leeward.campaign.execution import Defaults, Execution
 from leeward.campaign.fingerprint import digest, site_settings, turbine_settings
 from leeward.campaign.physics import turbine_of
 from leeward.campaign.validation import validated
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
+from leeward.readers.document import Document, plain
 from leeward.store import Evaluation, EvaluationKey, Value, utc_now
 from leeward.study.data import NEVER, NO_NUMBER, Floats, StudyData, data_from
 from leeward.study.resolve import resolved

@@ -11,8 +11,8 @@ import numpy as np
 from leeward.campaign.physics import site_of
 from leeward.campaign.spec import SiteSpec
 from leeward.errors import InputError
+from leeward.readers.tables import Table, read_table
 from leeward.study.spec import CALENDAR, WindSpec
-from leeward.study.tables import Table, read_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt

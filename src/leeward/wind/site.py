@@ -4,6 +4,8 @@ A site has Weibull distributions by sector, a table or a time series.
 """
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,20 +13,29 @@ import numpy.typing as npt
 
 from leeward.capacity import HOURS_PER_YEAR
 from leeward.deprecation import Renamed
+from leeward.errors import InputError
+from leeward.readers.wind_file import read_wind
 from leeward.wind.checks import one_or_more
 from leeward.wind.conditions import Conditions, Distribution
-from leeward.wind.site_file import read_site_file
+from leeward.wind.site_file import pywake_site, read_site_file
 from leeward.wind.table_wind import series_wind, table_wind
 from leeward.wind.weibull import WeibullWind
 
+DEFAULT_TURBULENCE = 0.1
+
 
 class Site:
-    """The wind of a site. Create one with `from_netcdf`, `from_weibull`, `from_table` or `from_time_series`."""
+    """The wind of a site, the same at every point.
+
+    Create one with `from_file`, `from_weibull`, `from_table`, `from_time_series` or `from_pywake`.
+    notes: how a file was read.
+    """
 
     figures = Renamed("settings")
 
-    def __init__(self, distribution: Distribution) -> None:
+    def __init__(self, distribution: Distribution, notes: tuple[str, ...] = ()) -> None:
         self.distribution = distribution
+        self.notes = notes
 
     @property
     def conditions(self) -> Conditions:
@@ -72,6 +83,27 @@ class Site:
     def mean_speed_m_s(self) -> float:
         """Return the mean wind speed of the conditions."""
         return float((self.conditions.weight * self.conditions.speed).sum() / self.conditions.weight.sum())
+
+    @staticmethod
+    def from_settings(settings: Mapping[str, Any], notes: tuple[str, ...] = ()) -> "Site":
+        """Return the site with these settings: the keys of `weibull`, `table` or `time_series` in a campaign file."""
+        values = {name: value for name, value in settings.items() if value is not None}
+        if "turbulence_intensity" not in values:
+            values["turbulence_intensity"] = DEFAULT_TURBULENCE
+            notes = (*notes, f"no turbulence intensity is given: {DEFAULT_TURBULENCE:g} is used")
+        if "weibull_k" in values:
+            bins = {
+                "directions": values.pop("wind_directions_deg", None),
+                "speeds": values.pop("wind_speeds_m_s", None),
+            }
+            site = Site.from_weibull(**values, **bins)
+        elif "probability" in values:
+            axes = (values.pop("wind_directions_deg"), values.pop("wind_speeds_m_s"))
+            site = Site.from_table(*axes, **values)
+        else:
+            series = (values.pop("wind_direction_deg"), values.pop("wind_speed_m_s"))
+            site = Site.from_time_series(*series, **values)
+        return Site(site.distribution, notes)
 
     @staticmethod
     def from_weibull(
@@ -133,6 +165,56 @@ class Site:
         (by default every condition counts the same).
         """
         return Site(series_wind(direction, speed, turbulence_intensity, weight))
+
+    @staticmethod
+    def from_file(
+        path: str | os.PathLike[str],
+        *,
+        directions: npt.ArrayLike | None = None,
+        speeds: npt.ArrayLike | None = None,
+        interpolation: str | None = None,
+        turbulence_intensity: npt.ArrayLike | None = None,
+    ) -> "Site":
+        """Read a PyWake site (.nc), a WAsP table (.tab) or a windIO energy resource (.yaml).
+
+        directions, speeds, interpolation: as in `from_weibull`, for Weibull distributions. turbulence_intensity:
+        replaces that of the file.
+        """
+        if Path(path).suffix.lower() == ".nc":
+            site = Site.from_netcdf(
+                path, directions=directions, speeds=speeds, interpolation=interpolation or "nearest"
+            )
+            if turbulence_intensity is None:
+                return site
+            return Site.from_settings({**site.settings(), "turbulence_intensity": turbulence_intensity})
+        wind = read_wind(Path(path))
+        given = {"wind_directions_deg": directions, "wind_speeds_m_s": speeds, "interpolation": interpolation}
+        given = {name: value for name, value in given.items() if value is not None}
+        if given and "weibull_k" not in wind.settings:
+            raise InputError(
+                f"{path}: {', '.join(given)} apply to Weibull distributions only; the file has its own values"
+            )
+        if turbulence_intensity is not None:
+            given["turbulence_intensity"] = turbulence_intensity
+        try:
+            return Site.from_settings({**wind.settings, **given}, tuple(wind.notes))
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    @staticmethod
+    def from_pywake(
+        site: Any,
+        *,
+        directions: npt.ArrayLike | None = None,
+        speeds: npt.ArrayLike | None = None,
+        turbulence_intensity: float | None = None,
+    ) -> "Site":
+        """Return the wind of a site object of PyWake that is the same everywhere, such as `XRSite` or `Hornsrev1Site`.
+
+        directions, speeds: as in `from_weibull`; by default 0 .. 359 degrees and the site's own speeds.
+        turbulence_intensity: replaces that of the site.
+        """
+        return Site(pywake_site(site, directions, speeds, turbulence_intensity))
 
     @staticmethod
     def from_netcdf(

@@ -1,8 +1,8 @@
-"""Read site files in PyWake's format (NetCDF)."""
+"""Sites of PyWake: files of `XRSite.save` (NetCDF), and site objects."""
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,35 @@ def read_site_file(
     interpolation: str,
 ) -> Distribution:
     """Return the wind of a site file; see `Site.from_netcdf`."""
-    file = Path(path)
-    data = _load(file)
+    return _distribution(Path(path), _load(Path(path)), directions, speeds, interpolation)
+
+
+def pywake_site(
+    site: Any, directions: npt.ArrayLike | None, speeds: npt.ArrayLike | None, turbulence_intensity: float | None
+) -> Distribution:
+    """Return the wind of a site object; see `Site.from_pywake`."""
+    where = Path(type(site).__name__)  # its name in errors
+    if not hasattr(site, "ds") or not hasattr(site, "interp_method"):
+        raise InputError(f"{site!r:.60} is not a site of PyWake with a dataset; expected an XRSite or a subclass")
+    if getattr(site, "shear", None) is not None:
+        raise InputError(f"{where}: has a shear model, but leeward uses one wind at all heights; set shear=None")
+    data = site.ds.copy()
+    if turbulence_intensity is not None:
+        data["TI"] = turbulence_intensity
+    method = site.interp_method
+    if speeds is None and "P" not in data:
+        speeds = np.asarray(site.default_ws, dtype=np.float64)
+    kind = method.get("wd", "linear") if isinstance(method, dict) else method
+    return _distribution(where, data, directions, speeds, kind)
+
+
+def _distribution(
+    file: Path,
+    data: "xarray.Dataset",
+    directions: npt.ArrayLike | None,
+    speeds: npt.ArrayLike | None,
+    interpolation: str,
+) -> Distribution:
     found = ", ".join(map(str, data.data_vars)) or "nothing"
     for name in data.data_vars:
         if name in UNSUPPORTED:

@@ -1,12 +1,19 @@
 """Turbines: diameter, hub height, power and thrust curves."""
 
+import inspect
 import math
+import os
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.readers.document import Document
+from leeward.readers.pywake_turbine import pywake_curves
+from leeward.readers.turbine_file import read_turbine
 from leeward.wind.checks import Array, check_increasing, finite_array, positive, reject, turbulence
 
 # W per m^2 of rotor; turbines built so far lie between about 150 and 600
@@ -70,6 +77,38 @@ class Turbine:
         thrust = finite_array(thrust_coefficient, f"{name}: thrust_coefficient")
         _check_curve(name, speeds, power, thrust)
         self._set(Curve.linear(speeds, power, thrust), float(power.max()), rotor_diameter_m, hub_height_m, name)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        rotor_diameter_m: float | None = None,
+        hub_height_m: float | None = None,
+        power_unit: str | None = None,
+        mode: int | None = None,
+    ) -> "Turbine":
+        """Read a turbine: a CSV file of its curves, a WAsP .wtg file, or a YAML file of leeward, windIO or FLORIS.
+
+        rotor_diameter_m, hub_height_m: needed for a CSV file; else they replace those of the file. power_unit: W, kW or
+        MW, for a CSV file without a unit in the name of its column. mode: performance table of a .wtg file, from 0.
+        """
+        document = read_turbine(Path(path), power_unit=power_unit, mode=mode)
+        given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
+        values = {**document.data, **{name: value for name, value in given.items() if value is not None}}
+        form: Any = cls if "wind_speeds_m_s" in values else cls.cubic if "cut_in_m_s" in values else cls.generic
+        _demand_keys(document, values, form)
+        with document.at():
+            turbine: Turbine = form(**values)
+        return turbine
+
+    @classmethod
+    def from_pywake(cls, turbines: Any, *, type: int = 0) -> "Turbine":
+        """Return the turbine of PyWake's `WindTurbine`, or one of the types of its `WindTurbines`.
+
+        Tabulated curves with linear interpolation are taken as they are; others are sampled every 0.01 m/s.
+        """
+        return cls(**pywake_curves(turbines, type))
 
     @classmethod
     def generic(
@@ -192,6 +231,17 @@ class Turbine:
             f"<Turbine {self.name}: {self.rated_power_mw:g} MW, rotor {self.rotor_diameter_m:g} m, "
             f"hub {self.hub_height_m:g} m>"
         )
+
+
+def _demand_keys(document: Document, values: dict[str, Any], form: Any) -> None:
+    """Raise InputError for keys that a turbine does not have, or lacks."""
+    known = inspect.signature(form).parameters
+    for name in values:
+        if name not in known:
+            raise document.error((name,), f"is not a known key; allowed: {', '.join(known)}")
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in values:
+            raise document.error((), f"{name} is missing; give it in the file or beside it")
 
 
 def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:

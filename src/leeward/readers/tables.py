@@ -1,4 +1,4 @@
-"""Read tables of CSV, Parquet and NetCDF files into columns, and name the row of each error."""
+"""Tables of CSV, Parquet and NetCDF files as columns; errors name the row."""
 
 import csv
 import io
@@ -22,13 +22,14 @@ class Table:
     """The columns of a file, by name. A cell is text, a number or a date; None if it is empty, NaN or NaT.
 
     lines: the line of each row, for a CSV file; other rows count from 0. names: of all columns of the file; `columns`
-    may lack those that nobody asked for.
+    may lack those that nobody asked for. has_decimal_commas: 3,5 is a number, as in a CSV file with semicolons.
     """
 
     path: Path
     columns: Mapping[str, Sequence[Any]]
     names: Sequence[str]
     lines: Sequence[int] = ()
+    has_decimal_commas: bool = False
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -51,8 +52,9 @@ class Table:
     def number(self, row: int, name: str) -> float:
         """Return the number in a cell; raise InputError for any other value."""
         cell = self.column(name)[row]
+        text = cell.replace(",", ".") if self.has_decimal_commas and isinstance(cell, str) else cell
         try:
-            number = math.nan if isinstance(cell, bool | np.bool_) else float(cell)
+            number = math.nan if isinstance(cell, bool | np.bool_) else float(text)
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
@@ -88,17 +90,16 @@ def read_table(path: Path, what: str, wanted: Callable[[str], bool]) -> Table:
 def _read_csv(path: Path, what: str, wanted: Callable[[str], bool]) -> Table:
     text = read_text(path, f"{what}, a CSV file with a header", LARGEST_DATA)
     first = text.partition("\n")[0]
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=";" if first.count(";") > first.count(",") else ",")
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        numbered = [(reader.line_num, row) for row in reader]
+        numbered = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; expected {what}, a CSV file") from error
     header = [name.strip() for name in numbered[0][1]] if numbered else []
     doubled = [name for name in header if header.count(name) > 1]
     if doubled:
         raise InputError(f"{path}: {header.count(doubled[0])} columns are called {doubled[0]!r}; expected one")
-    while numbered and not any(cell.strip() for cell in numbered[-1][1]):
-        numbered.pop()  # empty lines at the end
     for number, row in numbered[1:]:
         if len(row) != len(header):
             raise InputError(f"{path}, line {number}: has {len(row)} cells; expected {len(header)}, as in the header")
@@ -107,7 +108,7 @@ def _read_csv(path: Path, what: str, wanted: Callable[[str], bool]) -> Table:
         for place, name in enumerate(header)
         if wanted(name)
     }
-    return Table(path, columns, header, [number for number, _ in numbered[1:]])
+    return Table(path, columns, header, [number for number, _ in numbered[1:]], delimiter == ";")
 
 
 def _read_parquet(path: Path, what: str, wanted: Callable[[str], bool]) -> Table:
@@ -155,6 +156,12 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     return None if value is None or value == "" or value != value else value  # NaN differs from itself
+
+
+def numbers_in(path: Path, what: str, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[float]]:
+    """Return columns of a file as numbers, by name. Optional columns may be missing; others are ignored."""
+    table = read_table(path, f"{what} with the columns {', '.join(needed)}", lambda name: name in (*needed, *optional))
+    return {name: table.numbers(name) for name in (*needed, *(name for name in optional if name in table.columns))}
 
 
 READERS = {".csv": _read_csv, ".txt": _read_csv, ".parquet": _read_parquet, ".nc": _read_netcdf}

@@ -1,8 +1,9 @@
-"""Read and write YAML 1.2, and find the line of each key."""
+"""Read and write YAML 1.2, with windIO's `!include`, and find the line of each key."""
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 LARGEST_TEXT = 64_000_000  # characters
+DEEPEST_INCLUDE = 10  # files that include each other in a row
+INCLUDE = "!include"
 
 Place = tuple[str | int, ...]  # keys and positions from the top of a file down to a value
 
@@ -53,6 +56,22 @@ class _CampaignLoader(_Loader):  # type: ignore[misc]
         return found
 
 
+@dataclass(frozen=True)
+class _Include:
+    """The file that `!include` names, before it is read."""
+
+    name: str
+    line: int
+
+
+class _IncludingLoader(_CampaignLoader):
+    """A safe loader that also accepts `!include FILE`, as in windIO."""
+
+
+def _construct_include(loader: Any, node: Any) -> _Include:
+    return _Include(str(loader.construct_scalar(node)), node.start_mark.line + 1)
+
+
 class _CampaignDumper(_Dumper):  # type: ignore[misc]
     """A dumper that quotes all text that YAML 1.1 or 1.2 would read as another type."""
 
@@ -69,6 +88,8 @@ for _tag, _pattern, _first in _RULES:
         _key = "" if _character == "\0" else _character
         _CampaignLoader.yaml_implicit_resolvers.setdefault(_key, []).append((_tag, _pattern))
 _CampaignLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_IncludingLoader.yaml_implicit_resolvers = _CampaignLoader.yaml_implicit_resolvers
+_IncludingLoader.add_constructor(INCLUDE, _construct_include)
 _CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
 _CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
 
@@ -87,6 +108,7 @@ class Document:
         self.remarks: list[str] = []
         self._text = text
         self._tree: Any = None
+        self._included: dict[str, Document | None] = {}  # None for a file without lines
 
     @classmethod
     def from_text(cls, text: str, where: str, folder: Path | None = None) -> "Document":
@@ -96,14 +118,52 @@ class Document:
     def from_file(cls, path: Path, what: str) -> "Document":
         return cls.from_text(read_text(path, what, LARGEST_TEXT), str(path), path.absolute().parent)
 
+    @classmethod
+    def with_includes(cls, path: Path, what: str, depth: int = 0) -> "Document":
+        """Return the data of a YAML file and of the files that it includes: YAML, and NetCDF as a dict of windIO."""
+        text = read_text(path, what, LARGEST_TEXT)
+        document = cls(str(path), _parse(text, str(path), _IncludingLoader), path.absolute().parent, text)
+        document.data = document._filled(document.data, path.parent, depth)
+        return document
+
+    def _filled(self, data: Any, folder: Path, depth: int) -> Any:
+        """Return data with the contents of included files."""
+        if isinstance(data, dict):
+            return {name: self._filled(value, folder, depth) for name, value in data.items()}
+        if isinstance(data, list):
+            return [self._filled(value, folder, depth) for value in data]
+        if not isinstance(data, _Include):
+            return data
+        path = folder / data.name
+        where = f"{self.where}, line {data.line}: !include {data.name}"
+        if depth == DEEPEST_INCLUDE:
+            raise InputError(f"{where}: more than {DEEPEST_INCLUDE} files include each other; is there a circle?")
+        if not path.is_file():
+            raise InputError(f"{where}: {path}: no such file")
+        if path.suffix.lower() in (".yaml", ".yml"):
+            included = Document.with_includes(path, "a YAML file", depth + 1)
+            self._included[data.name] = included
+            return included.data
+        if path.suffix.lower() == ".nc":
+            self._included[data.name] = None
+            return _netcdf_data(path)
+        raise InputError(f"{where}: expected a file that ends in .yaml, .yml or .nc")
+
     def line(self, place: Place) -> int | None:
         """Return the line of the key at a place, or of the innermost key around it, or None."""
+        return self._position(place)[1]
+
+    def _position(self, place: Place) -> tuple[str, int | None]:
+        """Return the file and the line of the key at a place."""
         if self._text is None:
-            return None
+            return self.where, None
         if self._tree is None:
-            self._tree = yaml.compose(self._text, Loader=_CampaignLoader)
+            self._tree = yaml.compose(self._text, Loader=_IncludingLoader)
         node, mark = self._tree, None
-        for step in place:
+        for depth, step in enumerate(place):
+            if node.tag == INCLUDE:
+                included = self._included[node.value]
+                return (node.value, None) if included is None else included._position(place[depth:])
             if isinstance(node, yaml.MappingNode):
                 pairs = [(key, value) for key, value in node.value if key.value == str(step)]
                 if not pairs:
@@ -114,7 +174,7 @@ class Document:
                 mark = node.start_mark
             else:
                 break
-        return None if mark is None else mark.line + 1
+        return self.where, None if mark is None else mark.line + 1
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
@@ -140,8 +200,9 @@ class Document:
     def _sentence(self, place: Place, sentence: str) -> str:
         """Return an error with its line and key, such as `line 7: turbines[2].name is 5; expected text`."""
         key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).removeprefix(".")
-        line = self.line(place)
-        at = ": ".join(part for part in ("" if line is None else f"line {line}", key) if part)
+        file, line = self._position(place)
+        in_file = [] if file == self.where else [f"in {file}"]
+        at = ": ".join([*in_file, *([] if line is None else [f"line {line}"]), *filter(None, [key])])
         if not at:
             return sentence
         follows_key = sentence.startswith(("is ", "has ", "contains ", "refers "))
@@ -176,12 +237,31 @@ def plain(data: Any) -> Any:
     return data
 
 
-def _parse(text: str, where: str) -> Any:
+def _netcdf_data(path: Path) -> dict[str, Any]:
+    """Return a NetCDF file as windIO includes it: coordinates as lists, variables with `dims` and `data`."""
+    import xarray
+
+    try:
+        with xarray.open_dataset(path) as dataset:
+            data = dataset.load()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as NetCDF ({error})") from error
+
+    def values(variable: Any) -> Any:
+        array = variable.values
+        return (array.astype("datetime64[s]").astype(str) if array.dtype.kind == "M" else array).tolist()
+
+    coordinates = {str(name): values(data[name]) for name in data.coords}
+    variables = {str(name): {"dims": list(data[name].dims), "data": values(data[name])} for name in data.data_vars}
+    return {**coordinates, **variables}
+
+
+def _parse(text: str, where: str, loader: Any = _CampaignLoader) -> Any:
     if len(text) > LARGEST_TEXT:
         raise InputError(f"{where}: has {len(text)} characters; expected at most {LARGEST_TEXT}")
     try:
         check_yaml(text)
-        return yaml.load(text, Loader=_CampaignLoader)  # a safe loader
+        return yaml.load(text, Loader=loader)  # a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "

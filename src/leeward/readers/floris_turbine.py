@@ -1,0 +1,52 @@
+"""Turbine files of FLORIS 4 (YAML)."""
+
+from typing import Any
+
+from leeward.readers.curves import turbine_curves, with_standstill
+from leeward.readers.document import Document
+
+MW_PER_KW = 1e-3
+STANDSTILL_THRUST = 0.0001  # what FLORIS assumes outside its table
+# operation models that use the curves unchanged as long as the turbine is neither yawed nor derated
+UNCHANGED = ("cosine-loss", "simple", "simple-derating", "mixed")
+
+
+def read(document: Document) -> dict[str, Any]:
+    """Return name, size and curves. As in FLORIS, the turbine has no power outside its table."""
+    data = document.data
+    operation = data.get("operation_model", "cosine-loss")
+    if operation not in UNCHANGED:
+        found = f"is {operation!r:.60}, which changes power and thrust; expected one of {', '.join(UNCHANGED)}"
+        raise document.error(("operation_model",), found)
+    if data.get("multi_dimensional_cp_ct"):
+        raise document.error(("multi_dimensional_cp_ct",), "is not supported; expected one power and thrust curve")
+    table = data["power_thrust_table"]
+    names = ("wind_speed", "power", "thrust_coefficient")
+    columns = [_numbers(document, table, name) for name in names]
+    if len(set(map(len, columns))) > 1:
+        counts = ", ".join(f"{len(values)} of {name}" for name, values in zip(names, columns, strict=True))
+        raise document.error(("power_thrust_table",), f"has {counts}; expected the same number of each")
+    speeds, power, thrust = columns
+    ends = {"cut_in": speeds[0], "cut_out": speeds[-1], "idle_thrust": STANDSTILL_THRUST}
+    curves = with_standstill(speeds, [value * MW_PER_KW for value in power], thrust, **ends)
+    sizes = {"rotor_diameter_m": data.get("rotor_diameter"), "hub_height_m": data.get("hub_height")}
+    name = data.get("turbine_type")
+    return {
+        **({"name": name} if isinstance(name, str) and name else {}),
+        **turbine_curves(*curves),
+        **{key: float(value) for key, value in sizes.items() if isinstance(value, int | float)},
+    }
+
+
+def _numbers(document: Document, table: Any, name: str) -> list[float]:
+    values = table.get(name) if isinstance(table, dict) else None
+    place = ("power_thrust_table", name)
+    if not (isinstance(values, list) and len(values) > 1):
+        hint = (
+            "; convert a file of FLORIS 3 first (convert_turbine_v3_to_v4)" if name in ("wind_speed", "power") else ""
+        )
+        raise document.error(place, f"is {values!r:.60}; expected a list of numbers{hint}")
+    for position, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise document.error((*place, position), f"is {value!r:.60}; expected a number")
+    return [float(value) for value in values]

@@ -1,0 +1,220 @@
+"""Energy resources of windIO: Weibull distributions, tables of probabilities and time series."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.readers.document import Document, Place
+from leeward.readers.wind_file import WindData
+from leeward.readers.windio_turbine import value_at
+
+Array = npt.NDArray[np.float64]
+
+POSITIONS = ("x", "y", "height", "wind_turbine")  # dimensions over which leeward's wind does not vary
+READ = {
+    *("time", "wind_direction", "wind_speed", "probability", "weibull_a", "weibull_k", "sector_probability"),
+    *("turbulence_intensity", "reference_height", "shear", *POSITIONS),
+}
+SAME_HEIGHT_M = 1e-6
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The conditions that a plant asks for. directions, speeds: None for all; times: steps, None for all.
+
+    is_exact: each direction stands for itself, not for a sector.
+    """
+
+    directions: Sequence[float] | None = None
+    speeds: Sequence[float] | None = None
+    times: Sequence[int] | None = None
+    is_exact: bool = False
+
+
+def read(path: Path) -> WindData:
+    """Return the wind of a windIO file: an energy resource, a site or a whole plant."""
+    document = Document.with_includes(path, "a windIO energy resource")
+    for place in ((), ("energy_resource",), ("site", "energy_resource")):
+        if value_at(document, (*place, "wind_resource")):
+            return wind_of(document, (*place, "wind_resource"), Runs())
+    raise InputError(f"{path}: has no wind_resource; expected a windIO energy resource, site or plant")
+
+
+def wind_of(document: Document, place: Place, runs: Runs, hub_heights: Sequence[float] = ()) -> WindData:
+    """Return the wind of a `wind_resource` at a place of the document.
+
+    hub_heights: of the turbines, if known (m): shear to another height is an error.
+    """
+    resource = _Resource(document, place)
+    resource.check_heights(hub_heights)
+    unused = sorted(set(resource.data) - READ - {"operating"})
+    notes = [f"not used by leeward's wake models: {', '.join(unused)}"] if unused else []
+    if "operating" in resource.data:
+        raise document.error((*place, "operating"), "is not supported; expected turbines that always run")
+    if "weibull_k" in resource.data:
+        return WindData(_weibull(resource, runs), notes)
+    if "probability" in resource.data:
+        return WindData(_table(resource, runs), notes)
+    return WindData(_series(resource, runs), notes)
+
+
+class _Resource:
+    """The variables of a `wind_resource`, without dimensions of one position."""
+
+    def __init__(self, document: Document, place: Place) -> None:
+        self.document, self.place = document, place
+        self.data: Mapping[str, Any] = value_at(document, place)
+        if not isinstance(self.data, Mapping) or not self.data:
+            raise document.error(place, "is missing or empty; expected the variables of a wind resource")
+
+    def error(self, name: str, sentence: str) -> InputError:
+        return self.document.error((*self.place, name), sentence)
+
+    def variable(self, name: str) -> tuple[tuple[str, ...], Array]:
+        """Return dimensions and values."""
+        given = self.data.get(name)
+        if given is None:
+            raise self.error(name, "is missing; expected numbers")
+        is_variable = isinstance(given, Mapping)
+        values = given.get("data") if isinstance(given, Mapping) else given
+        try:
+            array = np.array(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise self.error(name, f"contains {values!r:.60}; expected numbers") from error
+        if not np.isfinite(array).all():
+            raise self.error(name, "contains a value that is not a finite number")
+        default = [name] if array.ndim else []
+        dims = [str(dim) for dim in (given.get("dims", default) if is_variable else default)]
+        if len(dims) != array.ndim:
+            raise self.error(name, f"has {array.ndim} dimensions and names {len(dims)} ({', '.join(dims)})")
+        for dim, size in zip(dims, array.shape, strict=True):
+            if dim in POSITIONS and size > 1:
+                raise self.error(name, f"varies with {dim}; expected the same wind at every position and height")
+        kept = [(dim, size) for dim, size in zip(dims, array.shape, strict=True) if dim not in POSITIONS]
+        return tuple(dim for dim, _ in kept), array.reshape([size for _, size in kept])
+
+    def along(self, name: str, dims: tuple[str, ...], sizes: tuple[int, ...]) -> Array:
+        """Return a variable that depends on some of these dimensions, as an array over all of them."""
+        own, values = self.variable(name)
+        if not set(own) <= set(dims):
+            raise self.error(name, f"depends on {', '.join(own)}; expected {', '.join(dims) or 'one number'}")
+        order = [own.index(dim) for dim in dims if dim in own]
+        shape = [size if dim in own else 1 for dim, size in zip(dims, sizes, strict=True)]
+        arranged = values.transpose(order)
+        if arranged.shape != tuple(size for dim, size in zip(dims, sizes, strict=True) if dim in own):
+            raise self.error(name, f"has the shape {values.shape}; expected {sizes} ({', '.join(dims)})")
+        return np.array(np.broadcast_to(arranged.reshape(shape), sizes))
+
+    def turbulence(self, dims: tuple[str, ...], sizes: tuple[int, ...]) -> dict[str, Any]:
+        """Return the turbulence intensity under its key; nothing if the resource has none."""
+        if "turbulence_intensity" not in self.data:
+            return {}
+        return {"turbulence_intensity": self.along("turbulence_intensity", dims, sizes).tolist()}
+
+    def check_heights(self, hub_heights: Sequence[float]) -> None:
+        shear = self.data.get("shear")
+        if shear is None:
+            return
+        reference = shear.get("h_ref") if isinstance(shear, Mapping) else None
+        if not hub_heights or any(abs(height - float(reference or 0.0)) > SAME_HEIGHT_M for height in hub_heights):
+            raise self.error("shear", "is not supported; give the wind at hub height and remove it")
+
+
+def _weibull(resource: _Resource, runs: Runs) -> dict[str, Any]:
+    centres = np.atleast_1d(resource.variable("wind_direction")[1] if "wind_direction" in resource.data else 0.0)
+    count = len(centres)
+    names = {"sector_frequency": "sector_probability", "weibull_a_m_s": "weibull_a", "weibull_k": "weibull_k"}
+    values = {ours: resource.along(theirs, ("wind_direction",), (count,)) for ours, theirs in names.items()}
+    found: dict[str, Any] = {name: array.tolist() for name, array in values.items()}
+    found |= resource.turbulence(("wind_direction",), (count,))
+    if count > 1 and centres[-1] == 360.0:
+        centres = centres[:-1]
+        found = {name: array[:-1] for name, array in found.items()}
+    if not np.allclose(centres, np.arange(len(centres)) * 360.0 / len(centres)):
+        shown = ", ".join(f"{centre:g}" for centre in centres[:4])
+        raise resource.error("wind_direction", f"is {shown}, ...; expected equal sectors that start at 0 degrees")
+    directions = centres.tolist() if runs.is_exact and runs.directions is None else runs.directions
+    speeds = runs.speeds
+    if speeds is None and "wind_speed" in resource.data:
+        own = np.atleast_1d(resource.variable("wind_speed")[1])
+        speeds = own.tolist() if len(own) > 1 else None
+    bins = {"wind_directions_deg": directions, "wind_speeds_m_s": speeds}
+    return found | {name: list(given) for name, given in bins.items() if given is not None}
+
+
+def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
+    """Return a table by direction and speed, or by flow case if each case has its own direction and speed."""
+    (own, directions), (speed_dims, speeds) = resource.variable("wind_direction"), resource.variable("wind_speed")
+    directions, speeds = np.atleast_1d(directions), np.atleast_1d(speeds)
+    if own and own == speed_dims:
+        sizes = (len(directions),)
+        table = {
+            "wind_directions_deg": directions.tolist(),
+            "wind_speeds_m_s": speeds.tolist(),
+            "probability": resource.along("probability", own, sizes).tolist(),
+        }
+        return table | resource.turbulence(own, sizes) | {"kind": "exact"}
+    dims, sizes2 = ("wind_direction", "wind_speed"), (len(directions), len(speeds))
+    probability = resource.along("probability", dims, sizes2)
+    if "sector_probability" in resource.data:  # the other probabilities are those of the speeds in each sector
+        probability *= resource.along("sector_probability", ("wind_direction",), sizes2[:1])[:, None]
+    if "wind_speed" not in resource.variable("probability")[0] and len(speeds) > 1:
+        raise resource.error("probability", "does not depend on wind_speed, but there are several speeds")
+    intensity = resource.turbulence(dims, sizes2)
+    rows = _chosen(resource, "wind_direction", directions, runs.directions)
+    columns = _chosen(resource, "wind_speed", speeds, runs.speeds)
+    one_speed = len(columns) == 1
+
+    def part(values: Any) -> Any:
+        chosen = np.asarray(values)[np.ix_(rows, columns)]
+        return (chosen[:, 0] if one_speed else chosen).tolist()
+
+    found = {
+        "wind_directions_deg": directions[rows].tolist(),
+        "wind_speeds_m_s": speeds[columns].tolist(),
+        "probability": part(probability),
+        **{name: part(values) for name, values in intensity.items()},
+    }
+    return found | ({"kind": "exact"} if runs.is_exact else {})
+
+
+def _chosen(resource: _Resource, name: str, known: Array, wanted: Sequence[float] | None) -> list[int]:
+    """Return the positions of the wanted values."""
+    if wanted is None:
+        return list(range(len(known)))
+    missing = [value for value in wanted if value not in known]
+    if missing:
+        raise resource.error(name, f"has no {missing[0]:g}, which run_configuration asks for")
+    return [int(np.flatnonzero(known == value)[0]) for value in wanted]
+
+
+def _series(resource: _Resource, runs: Runs) -> dict[str, Any]:
+    times = resource.data.get("time")
+    if isinstance(times, Mapping):
+        times = times.get("data")
+    if not isinstance(times, list) or not times:
+        raise resource.error("time", "is missing; expected a time series, probability, or Weibull parameters")
+    count = len(times)
+
+    def steps(name: str) -> list[float]:
+        dims, values = resource.variable(name)
+        if dims and dims not in (("time",), (name,)):
+            raise resource.error(name, f"depends on {', '.join(dims)}; expected time")
+        if values.size not in (1, count):
+            raise resource.error(name, f"has {values.size} values for {count} times; expected as many")
+        return [float(value) for value in np.broadcast_to(values, (count,))]
+
+    found = {"wind_direction_deg": steps("wind_direction"), "wind_speed_m_s": steps("wind_speed")}
+    if "turbulence_intensity" in resource.data:
+        found["turbulence_intensity"] = steps("turbulence_intensity")
+    if runs.times is None:
+        return found
+    wrong = [step for step in runs.times if not 0 <= step < count]
+    if wrong:
+        raise resource.error("time", f"has {count} steps; run_configuration asks for step {wrong[0]}")
+    return {name: [values[step] for step in runs.times] for name, values in found.items()}

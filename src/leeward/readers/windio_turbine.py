@@ -1,0 +1,119 @@
+"""Turbines of windIO plants (YAML)."""
+
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.readers.curves import turbine_curves
+from leeward.readers.document import Document, Place
+
+MW_PER_W = 1e-6
+AIR_DENSITY = 1.225  # kg/m3: windIO does not state the density of power coefficients; its tools use this one
+CURVED_STEP_M_S = 0.002  # distance between the points that replace a cubic power curve
+COEFFICIENT_STEP_M_S = 0.01  # the same for power coefficients, which are linear between theirs
+RATED = ("rated_power", "rated_wind_speed", "cutin_wind_speed", "cutout_wind_speed")
+SAME_THRUST = 1e-12
+
+Array = npt.NDArray[np.float64]
+
+
+def read(document: Document, place: Place = ()) -> dict[str, Any]:
+    """Return name, size and curves of a windIO turbine. place: of the turbine in the document."""
+    data = value_at(document, place)
+    performance = data.get("performance")
+    if not isinstance(performance, Mapping):
+        raise document.error((*place, "performance"), f"is {performance!r:.60}; expected the curves of the turbine")
+    sizes = {
+        ours: number_at(document, (*place, theirs))
+        for ours, theirs in (("rotor_diameter_m", "rotor_diameter"), ("hub_height_m", "hub_height"))
+    }
+    at = (*place, "performance")
+    thrust = _curve(document, at, "Ct_curve", "Ct")
+    named = {"name": str(data["name"])} if data.get("name") else {}
+    if "power_curve" in performance:
+        speeds, power = _curve(document, at, "power_curve", "power")
+        return {**named, **_joined(speeds, power * MW_PER_W, *thrust), **sizes}
+    if "Cp_curve" in performance:
+        speeds, coefficient = _curve(document, at, "Cp_curve", "Cp")
+        fine = _refined(speeds, COEFFICIENT_STEP_M_S)
+        area = math.pi * sizes["rotor_diameter_m"] ** 2 / 4.0
+        power = 0.5 * AIR_DENSITY * area * np.interp(fine, speeds, coefficient) * fine**3
+        # beyond rated power, a straight line between two coefficients is too high
+        power = np.minimum(power, 0.5 * AIR_DENSITY * area * (coefficient * speeds**3).max())
+        if "generator_efficiency" in performance:
+            power *= number_at(document, (*at, "generator_efficiency"))
+        return {**named, **_joined(fine, power * MW_PER_W, *thrust), **sizes}
+    rated, rated_speed, cut_in, cut_out = (number_at(document, (*at, name)) for name in RATED)
+    if not cut_in < rated_speed < cut_out:
+        found = f"has the speeds {cut_in:g} (cut-in), {rated_speed:g} (rated) and {cut_out:g} (cut-out)"
+        raise document.error(at, f"{found}; expected increasing ones")
+    running = np.interp(np.linspace(cut_in, cut_out, 1001), *thrust)
+    if np.ptp(running) <= SAME_THRUST:
+        cubic = {"rated_power_mw": rated * MW_PER_W, "cut_in_m_s": cut_in, "rated_speed_m_s": rated_speed}
+        return {**named, **cubic, "cut_out_m_s": cut_out, "thrust_coefficient": float(running[0]), **sizes}
+    fine = np.r_[_refined(np.array([cut_in, rated_speed]), CURVED_STEP_M_S), cut_out, np.nextafter(cut_out, np.inf)]
+    shape = np.clip((fine - cut_in) / (rated_speed - cut_in), 0.0, 1.0) ** 3
+    return {**named, **_joined(fine, rated * MW_PER_W * np.where(fine > cut_out, 0.0, shape), *thrust), **sizes}
+
+
+def _joined(power_speeds: Array, power: Array, thrust_speeds: Array, thrust: Array) -> dict[str, Any]:
+    """Return both curves at the speeds of either."""
+    speeds = np.union1d(power_speeds, thrust_speeds)
+    return turbine_curves(speeds, np.interp(speeds, power_speeds, power), np.interp(speeds, thrust_speeds, thrust))
+
+
+def _refined(speeds: Array, step: float) -> Array:
+    """Return the speeds with more between them, at most `step` apart."""
+    pieces = [np.linspace(low, high, int(np.ceil((high - low) / step)) + 1) for low, high in itertools.pairwise(speeds)]
+    return np.unique(np.concatenate(pieces))
+
+
+def _curve(document: Document, place: Place, name: str, quantity: str) -> tuple[Array, Array]:
+    """Return wind speeds and values of a curve."""
+    at = (*place, name)
+    speeds = numbers_at(document, (*at, f"{quantity}_wind_speeds"))
+    values = numbers_at(document, (*at, f"{quantity}_values"))
+    if len(speeds) != len(values) or len(speeds) < 2:
+        found = f"has {len(speeds)} wind speeds and {len(values)} values"
+        raise document.error(at, f"{found}; expected the same number, at least 2")
+    if (np.diff(speeds) <= 0.0).any():
+        wrong = int(np.flatnonzero(np.diff(speeds) <= 0.0)[0]) + 1
+        found = f"is {speeds[wrong]:g} after {speeds[wrong - 1]:g}; expected increasing speeds"
+        raise document.error((*at, f"{quantity}_wind_speeds", wrong), found)
+    return speeds, values
+
+
+def value_at(document: Document, place: Place) -> Any:
+    """Return the value at a place; an empty dict if it is missing."""
+    data = document.data
+    for step in place:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return data
+
+
+def number_at(document: Document, place: Place) -> float:
+    """Return the number at a place, or raise InputError."""
+    value = value_at(document, place)
+    if value == {} or value is None:
+        raise document.error(place, "is missing; expected a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise document.error(place, f"is {value!r:.60}; expected a number")
+    return float(value)
+
+
+def numbers_at(document: Document, place: Place) -> Array:
+    """Return the list of numbers at a place, or raise InputError."""
+    values = value_at(document, place)
+    if not isinstance(values, list) or not values:
+        raise document.error(place, f"is {values or 'missing'!r:.60}; expected a list of numbers")
+    for position, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise document.error((*place, position), f"is {value!r:.60}; expected a number")
+    return np.array(values, dtype=np.float64)
