@@ -3,11 +3,12 @@
 import functools
 import operator
 import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from leeward.campaign.custom import check_file, custom_code, import_custom, with_digests
 from leeward.campaign.execution import Execution
@@ -20,13 +21,16 @@ from leeward.campaign.validation import suggestion, validated
 from leeward.deprecation import renamed_argument, warn_renamed
 from leeward.errors import InputError
 from leeward.readers.document import Document, dump, plain
-from leeward.readers.windio_plant import WindioPlant, is_plant, read_plant
 from leeward.store import Key
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from leeward.campaign.judge import Judge
     from leeward.layout import LayoutProblem, Progress, SmartStart, Solution
-    from leeward.store import Layouts
+    from leeward.peers.floris import FlorisCase
+    from leeward.peers.pywake import PyWakeCase
+    from leeward.peers.setup import Setup
 
 MOST_TASKS = 10_000_000  # the most results that a file can hold
 HEADER = (
@@ -237,6 +241,33 @@ class Campaign:
         simulation = problem.farm.simulate(east, north)
         return simulation.total_aep_gwh, simulation.total_wake_loss, problem.min_spacing_m(east, north)
 
+    def setup(self, type_idx: int, x: "npt.ArrayLike" = (), y: "npt.ArrayLike" = ()) -> "Setup":
+        """Return wind, turbines and wake model of a turbine type and a layout, for models of other programs."""
+        from leeward.peers.setup import Setup
+
+        east, north = (np.asarray(values, dtype=np.float64) for values in (x, y))
+        self.physics.import_wake_model()
+        return Setup(self.physics.wind_farm(type_idx), east, north)
+
+    def to_pywake(self, farm_idx: int, type_idx: int, x: "npt.ArrayLike" = (), y: "npt.ArrayLike" = ()) -> "PyWakeCase":
+        """Return a PyWake model of a farm, and the arguments of its call: `model, layout = campaign.to_pywake(0, 5)`.
+
+        x, y: positions of the farm's turbines, m. Without them the layout has only the neighbours and the wind.
+        """
+        from leeward.peers.pywake import pywake_case
+
+        self.physics.area(farm_idx)  # raises InputError for an unknown farm
+        return pywake_case(self.setup(type_idx, x, y))
+
+    def to_floris(self, farm_idx: int, type_idx: int, x: "npt.ArrayLike", y: "npt.ArrayLike") -> "FlorisCase":
+        """Return a FLORIS model of a layout with the wind of the site, and weights of its turbines.
+
+        x, y: positions of the farm's turbines, m. FLORIS uses its own wake models; docs/export.md says what differs.
+        """
+        from leeward.peers.floris import floris_case
+
+        return floris_case(self.setup(type_idx, x, y), f"{self.name}, {self.farms[farm_idx]}")
+
     @functools.cached_property
     def judge(self) -> "Judge":
         """Checks a stored result: `judge(result)` returns a sentence that says what is wrong, or None."""
@@ -288,19 +319,18 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
             f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
             f"writes one), or the name of a built-in campaign; {suggestion(str(source), BUILT_IN)}"
         )
+    from leeward.readers.windio_plant import is_plant, read_plant
+
     if is_plant(path):
-        return plant_campaign(read_plant(path))
+        plant = read_plant(path)
+        data = plant.campaign()
+        document = Document(str(path), data, path.absolute().parent)
+        document.remarks += plant.remarks
+        return campaign_from(document, [])
     document = Document.from_file(path, "a campaign file")
     if isinstance(document.data, Mapping) and "targets" in document.data and "farms" not in document.data:
         raise InputError(f"{path}: is a study, not a campaign; evaluate it with `leeward evaluate {path}`")
     return campaign_from(document, list(dict.fromkeys([str(document.folder), here])))
-
-
-def plant_campaign(plant: WindioPlant) -> Campaign:
-    """Return a windIO plant as a campaign of one farm and one turbine type."""
-    document = Document(str(plant.path), plant.campaign(), plant.path.absolute().parent)
-    document.remarks += plant.remarks
-    return campaign_from(document, [])
 
 
 def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
@@ -314,23 +344,3 @@ def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
     if document.folder is not None or not spec.is_complete:
         spec = resolved(spec, document)
     return Campaign(with_digests(spec, document, folders), document, folders)
-
-
-def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
-    """Open the results in a `layouts.h5`, a run directory, or the worker files of another script (a file or a folder).
-
-    Every result is checked. Damaged ones are left out and listed in `bad`, with a warning.
-    """
-    from leeward.store import Layouts
-
-    return Layouts(Path(path), rated_powers=rated_powers)
-
-
-def rated_powers(campaign_text: str) -> Mapping[int, float]:
-    """Return the rated power of each turbine type (MW). If the campaign cannot be read, warn and return no types."""
-    try:
-        campaign = Campaign.from_text(campaign_text, "the campaign of the results")
-    except InputError as error:
-        warnings.warn(f"installed_mw is unknown for some results: {error}", stacklevel=2)
-        return {}
-    return {number: campaign.physics.rated_power_mw(number) for number in campaign.types}

@@ -10,10 +10,8 @@ from leeward.campaign.custom import custom_code, import_custom
 from leeward.campaign.shapes import area_from, path_in
 from leeward.campaign.spec import (
     CampaignSpec,
-    CubicTurbine,
     FarmSpec,
     FullTurbine,
-    GenericTurbine,
     NeighboursSpec,
     SiteSpec,
     TimeSeriesSpec,
@@ -259,13 +257,7 @@ def turbine_of(spec: Any) -> "Turbine":
     """Return the turbine with these values."""
     from leeward.wind import Turbine
 
-    values = spec.model_dump(exclude={"type_idx", "name"})
-    name = spec.name or "turbine"
-    if isinstance(spec, GenericTurbine):
-        return Turbine.generic(**values, name=name)
-    if isinstance(spec, CubicTurbine):
-        return Turbine.cubic(**values, name=name)
-    return Turbine(**values, name=name)
+    return Turbine.from_settings({**spec.model_dump(exclude={"type_idx"}), "name": spec.name or "turbine"})
 
 
 def neighbours_of(specs: list[NeighboursSpec]) -> "Neighbours | None":

@@ -235,14 +235,16 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], docume
 
 def complete_wake_model(given: dict[str, Any], document: Document) -> dict[str, Any]:
     """Return the name of a wake model and all of its options."""
-    from leeward.wind.wake_models import known_wake_models, wake_model
+    from leeward.wind.wake_models import known_wake_models, suggested_name, wake_model
 
     if ":" in given["name"]:
         return given  # reading a campaign does not import custom code, so its other options are unknown
     options = {key: value for key, value in given.items() if key != "name"}
     known = known_wake_models()
     if given["name"] not in known:
-        raise document.error(("wake_model",), f"is {given['name']!r}; {suggestion(given['name'], known)}")
+        meant = suggested_name(given["name"])
+        hint = f"did you mean {meant}? Allowed: " if meant else "allowed: "
+        raise document.error(("wake_model",), f"is {given['name']!r}; {hint}{', '.join(known)}")
     default = wake_model(given["name"])
     names = [option.name for option in fields(default)]  # type: ignore[arg-type]
     for option in options:

@@ -11,7 +11,7 @@ from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES, Op
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
 from leeward.cli.sources import Names, demanded_campaign, evaluation_key, given_place, known_campaigns
 from leeward.errors import InputError
-from leeward.export.write import FORMATS, check_output, format_of
+from leeward.export.write import FORMATS, beside, check_output, format_of
 from leeward.watch import kind_of
 from leeward.wording import command, count, size
 
@@ -106,7 +106,8 @@ def _export_layouts(options: ExportOptions, place: Path) -> None:
         per: Literal["turbine", "layout"] = "layout" if options.per is Per.LAYOUT else "turbine"
         number = export_layouts(some, output, known, format_name=form.name, per=per, by_seed=by_seed)
         left_out = len(damaged(layouts, choice))
-    print(f"written: {output}, {count(number, 'layout')}, {form.name}, {size(output.stat().st_size)}")
+    files = f"{output} and {beside(output)}" if form.beside else str(output)
+    print(f"written: {files}, {count(number, 'layout')}, {form.name}, {size(output.stat().st_size)}")
     _report_left_out(left_out, place)
 
 

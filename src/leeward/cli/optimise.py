@@ -108,6 +108,8 @@ class OptimiseOptions(Options):
     With --campaign, area, number of turbines and spacing come from a farm of the campaign; recipe, effort and seed come
     from the options. With a --start file that `leeward export` wrote, farm and turbine type are those of the layout.
 
+    A windIO plant is a campaign too: `--campaign plant.yaml -o optimised.yaml` writes it with the new layout.
+
     Exit codes: 0 found; 130 ended by Ctrl-C; 1 other errors, for example no room for the turbines; 2 usage error; 4 a
     file cannot be written.
     """
@@ -116,7 +118,9 @@ class OptimiseOptions(Options):
     physics: PhysicsOptions
     search: SearchOptions
     start: StartOptions
-    output: Path | None = Option(None, "--output", "-o", help="CSV file for the layout. An old one is replaced.")
+    output: Path | None = Option(
+        None, "--output", "-o", help="File for the layout: .csv, or .yaml for a windIO plant. An old one is replaced."
+    )
     picture: Path | None = Option(None, help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
 
 
@@ -136,7 +140,10 @@ def optimise(options: OptimiseOptions) -> None:
         given = problem.repaired(*given)
     solution = _optimised(problem, options.search, smart_start, given)
     if output is not None:  # write files first: printing fails if the reader of the output is gone
-        _write_layout(output, problem, solution)
+        if output.suffix.lower() in (".yaml", ".yml"):
+            _write_plant(output, title, problem, solution, options)
+        else:
+            _write_layout(output, problem, solution)
     if picture is not None:
         _write_picture(picture, problem, solution)
     _print_solution(title, problem, solution)
@@ -338,6 +345,22 @@ def _write_layout(path: Path, problem: "layout.LayoutProblem", solution: "layout
         for i, (x, y, aep_gwh, loss) in enumerate(zip(*(c.tolist() for c in columns), strict=True))
     )
     write_file(path, csv_table(["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"], rows))
+
+
+def _write_plant(
+    path: Path, title: str, problem: "layout.LayoutProblem", solution: "layout.Solution", options: OptimiseOptions
+) -> None:
+    """Write a windIO plant: the given one with the new positions, or one made from the problem."""
+    from leeward.export.windio import optimised_plant, problem_plant
+    from leeward.export.write import write_pieces
+    from leeward.readers.windio_plant import is_plant, read_plant
+
+    source = Path(options.physics.campaign or "")
+    if is_plant(source):
+        content = optimised_plant(read_plant(source), problem, solution)
+    else:
+        content = problem_plant(problem, solution, title)
+    write_pieces(path, iter([content]))
 
 
 def _write_picture(path: Path, problem: "layout.LayoutProblem", solution: "layout.Solution") -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from leeward import __version__
 from leeward.capacity import capacity_factor
-from leeward.export.plant import Plant, curve_points
+from leeward.export.plant import Plant
+from leeward.peers.setup import curve_points
 from leeward.wording import json_text
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def arrays(plant: Plant) -> dict[str, Any]:
         "source": f"leeward {__version__}",
         "campaign": plant.campaign,
         "key": plant.key,
-        "farm": plant.farm,
+        "farm": plant.farm_name,
         "crs": plant.crs,
         "fingerprint": plant.fingerprint,
         "aep_gwh": plant.aep_gwh,

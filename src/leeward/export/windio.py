@@ -7,12 +7,18 @@ import numpy as np
 import shapely
 
 from leeward import __version__
-from leeward.export.plant import Plant, curve_points, yaml_bytes
+from leeward.export.plant import Plant, yaml_bytes
+from leeward.peers.setup import curve_points
+from leeward.wind.wake_models import WakeModel
 from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian
 from leeward.wind.wake_models.jensen import Jensen
+from leeward.wind.wake_models.nygaard_2022 import Nygaard2022
+from leeward.wording import printable
 
 if TYPE_CHECKING:
     from leeward.export.write import Request
+    from leeward.layout import LayoutProblem, Solution
+    from leeward.readers.windio_plant import WindioPlant
     from leeward.wind import Turbine
 
 DEFICITS = {
@@ -28,12 +34,42 @@ def windio_pieces(request: "Request") -> Iterator[bytes]:
     yield yaml_bytes(_comments(request.plant), windio_plant(request.plant))
 
 
+def optimised_plant(plant: "WindioPlant", problem: "LayoutProblem", solution: "Solution") -> bytes:
+    """Return the file of a windIO plant whose first layout has the positions of a solution."""
+    data = plant.with_layout(solution.x.tolist(), solution.y.tolist())
+    comments = [
+        f"{printable(plant.path.name)} with the layout that leeward {__version__} found",
+        f"annual energy production: {solution.aep_gwh!r} GWh; wake loss {solution.wake_loss:.2%}",
+        f"wake model: {_described(problem.farm.wake_model)}",
+    ]
+    return yaml_bytes(comments, data)
+
+
+def problem_plant(problem: "LayoutProblem", solution: "Solution", title: str) -> bytes:
+    """Return the file of a windIO plant made from a layout problem and its solution."""
+    turbine = problem.turbines[0]
+    plant = Plant(
+        farm=problem.farm,
+        x=solution.x,
+        y=solution.y,
+        key="optimised",
+        campaign=title,
+        farm_name=title,
+        crs=problem.area.crs or "",
+        fingerprint="",
+        aep_gwh=solution.aep_gwh,
+        installed_mw=problem.n_turbines * turbine.rated_power_mw,
+        area=problem.area,
+    )
+    return yaml_bytes(_comments(plant), windio_plant(plant))
+
+
 def windio_plant(plant: Plant) -> dict[str, Any]:
     """Return the plant as a dict: name, site, wind farm, and the method of the AEP."""
-    name = f"{plant.campaign}, {plant.farm}, {plant.key}"
+    name = f"{plant.campaign}, {plant.farm_name}, {plant.key}"
     return {
         "name": name,
-        "site": {"name": plant.farm, **_boundaries(plant), "energy_resource": _resource(plant)},
+        "site": {"name": plant.farm_name, **_boundaries(plant), "energy_resource": _resource(plant)},
         "wind_farm": {"name": name, **_farm(plant)},
         "attributes": {
             "flow_model": {"name": "leeward"},
@@ -44,14 +80,19 @@ def windio_plant(plant: Plant) -> dict[str, Any]:
 
 
 def _comments(plant: Plant) -> list[str]:
-    options = ", ".join(f"{name} {value}" for name, value in plant.wake_settings.items() if name != "name")
     known = [f"{plant.key} of the campaign {plant.campaign}, as a windIO plant; written by leeward {__version__}"]
     known += [f"annual energy production: {plant.energy_words}"]
-    known += [f"wake model: {plant.wake_model.name}{f' ({options})' if options else ''}"]
+    known += [f"wake model: {_described(plant.wake_model)}"]
     known += [f"fingerprint: {plant.fingerprint}"] if plant.fingerprint else []
     if len(plant.neighbour_x):
         known.append("the second layout holds the neighbours: their wakes count, their energy does not")
     return known
+
+
+def _described(model: WakeModel) -> str:
+    """Return name and options of a wake model; the schema has words for some of them only."""
+    options = ", ".join(f"{name} {value}" for name, value in vars(model).items())
+    return f"{model.name} ({options})" if options else model.name
 
 
 def _coordinates(x: Any, y: Any, crs: str) -> dict[str, Any]:
@@ -103,7 +144,7 @@ def _resource(plant: Plant) -> dict[str, Any]:
         wind["probability"] = _data(conditions.weight, "wind_direction", "wind_speed")
         intensity = conditions.turbulence_intensity
         wind["turbulence_intensity"] = _data(intensity, "wind_direction", "wind_speed")
-    return {"name": f"wind at {plant.farm}", "wind_resource": wind}
+    return {"name": f"wind at {plant.farm_name}", "wind_resource": wind}
 
 
 def _conditions(plant: Plant) -> dict[str, Any]:
@@ -151,14 +192,18 @@ def _analysis(plant: Plant) -> dict[str, Any]:
     if model.name not in DEFICITS:
         return {}
     deficit: dict[str, Any] = {"name": DEFICITS[model.name]}
-    if isinstance(model, Jensen | BastankhahGaussian):
+    if isinstance(model, Jensen | BastankhahGaussian | Nygaard2022):
         deficit["wake_expansion_coefficient"] = {"k_a": model.expansion, "k_b": 0.0}
     found: dict[str, Any] = {"wind_deficit_model": deficit}
     if isinstance(model, BastankhahGaussian):
         deficit["ceps"] = model.initial_width
         deficit["use_effective_ws"] = model.reference_speed == "effective"
         found["axial_induction_model"] = "Madsen" if model.induction == "madsen" else "1D"
+        found["rotor_averaging"] = {"background_averaging": "center", "wake_averaging": "center"}
+    else:
+        found["axial_induction_model"] = "Madsen" if isinstance(model, Jensen) else "1D"
     linear = isinstance(model, BastankhahGaussian) and model.superposition == "linear"
-    found["turbulence_model"] = {"name": "None"}
+    for section in ("deflection_model", "turbulence_model", "blockage_model"):
+        found[section] = {"name": "None"}
     found["superposition_model"] = {"ws_superposition": "Linear" if linear else "Squared"}
     return found

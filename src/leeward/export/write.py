@@ -31,6 +31,7 @@ class Format:
     InputError only before its first piece, when nothing is written yet. A writer of a single layout uses
     `Request.plant`.
     on_request: extensions that the format has only if it is named with --format.
+    beside: a second writer, whose file has the same name with the extension .csv.
     """
 
     name: str
@@ -38,11 +39,16 @@ class Format:
     writer: str
     on_request: tuple[str, ...] = ()
     needs_campaign: bool = False
+    beside: str = ""
 
     def pieces(self, request: "Request") -> Iterator[bytes]:
         """Yield the bytes of the file, piece by piece."""
-        module, _, function = self.writer.partition(":")
-        yield from getattr(importlib.import_module(f"leeward.export.{module}"), function)(request)
+        return _pieces(self.writer, request)
+
+
+def _pieces(writer: str, request: "Request") -> Iterator[bytes]:
+    module, _, function = writer.partition(":")
+    yield from getattr(importlib.import_module(f"leeward.export.{module}"), function)(request)
 
 
 FORMATS = {
@@ -53,7 +59,8 @@ FORMATS = {
         Format("csv", (".csv",), "tables:csv_pieces"),
         Format("geojson", (".geojson", ".json"), "tables:geojson_pieces", on_request=(".json",), needs_campaign=True),
         Format("windio", (".yaml", ".yml"), "windio:windio_pieces", needs_campaign=True),
-        Format("floris", (".yaml", ".yml"), "floris:floris_pieces", needs_campaign=True),
+        Format("floris", (".yaml", ".yml"), "floris:floris_pieces", needs_campaign=True, beside="floris:wind_pieces"),
+        Format("geopackage", (".gpkg",), "geopackage:geopackage_pieces", needs_campaign=True),
         Format("arrays", (".npz", ".json"), "arrays:array_pieces", needs_campaign=True),
     )
 }
@@ -136,8 +143,17 @@ def export_layouts(
     check_output(output, [layouts.path])
     if not len(layouts):
         raise InputError(f"{layouts.path}: no results to export")
-    write_pieces(output, form.pieces(Request(form, output.suffix.lower(), layouts, campaign, per, by_seed)))
+    request = Request(form, output.suffix.lower(), layouts, campaign, per, by_seed)
+    if form.beside:
+        check_output(beside(output), [layouts.path])
+        write_pieces(beside(output), _pieces(form.beside, request))
+    write_pieces(output, form.pieces(request))
     return len(layouts)
+
+
+def beside(output: Path) -> Path:
+    """Return the name of the second file of a format that has one."""
+    return output.with_suffix(".csv")
 
 
 def write_pieces(output: Path, pieces: Iterator[bytes]) -> None:

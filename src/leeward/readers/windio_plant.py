@@ -109,7 +109,9 @@ def read_plant(path: Path) -> WindioPlant:
         remarks.append(f"the first layout is the farm; the other {len(layouts) - 1} are neighbours")
     heights = [turbines[kind]["hub_height_m"] for layout in layouts for kind in dict.fromkeys(layout.types)]
     resource = ("site", "energy_resource", "wind_resource")
-    wind = wind_of(document, resource, _runs(document), heights)
+    wake_model = wake_model_of(document, remarks)
+    uses_turbulence = wake_model["name"] == "nygaard_2022"
+    wind = wind_of(document, resource, _runs(document), heights, uses_turbulence)
     crs, farm = _area(document)
     return WindioPlant(
         path=path,
@@ -120,7 +122,7 @@ def read_plant(path: Path) -> WindioPlant:
         wind=wind.settings,
         turbines=turbines,
         layouts=layouts,
-        wake_model=wake_model_of(document, remarks),
+        wake_model=wake_model,
         spacing_m=_spacing(document),
         remarks=remarks + [f"wind: {note}" for note in wind.notes],
     )
@@ -256,7 +258,8 @@ def _runs(document: Document) -> Runs:
             raise document.error((*RUNS, "times_run", "subset"), f"is {steps!r:.60}; expected numbers of steps, from 0")
         return Runs(times=steps, is_exact=True)
     directions, speeds = (_run_values(document, name) for name in ("directions_run", "wind_speeds_run"))
-    return Runs(directions, speeds, is_exact=bool(value_at(document, (*RUNS, "directions_run"))))
+    is_exact = bool(value_at(document, (*RUNS, "directions_run")))
+    return Runs(directions, speeds, is_exact=is_exact, has_cases=bool(times))
 
 
 def _run_values(document: Document, name: str) -> list[float] | None:

@@ -27,13 +27,14 @@ SAME_HEIGHT_M = 1e-6
 class Runs:
     """The conditions that a plant asks for. directions, speeds: None for all; times: steps, None for all.
 
-    is_exact: each direction stands for itself, not for a sector.
+    is_exact: each direction stands for itself, not for a sector. has_cases: so does each row of a table.
     """
 
     directions: Sequence[float] | None = None
     speeds: Sequence[float] | None = None
     times: Sequence[int] | None = None
     is_exact: bool = False
+    has_cases: bool = False
 
 
 def read(path: Path) -> WindData:
@@ -45,12 +46,19 @@ def read(path: Path) -> WindData:
     raise InputError(f"{path}: has no wind_resource; expected a windIO energy resource, site or plant")
 
 
-def wind_of(document: Document, place: Place, runs: Runs, hub_heights: Sequence[float] = ()) -> WindData:
+def wind_of(
+    document: Document,
+    place: Place,
+    runs: Runs,
+    hub_heights: Sequence[float] = (),
+    uses_turbulence: bool = True,
+) -> WindData:
     """Return the wind of a `wind_resource` at a place of the document.
 
-    hub_heights: of the turbines, if known (m): shear to another height is an error.
+    hub_heights: of the turbines, if known (m): shear to another height is an error. uses_turbulence: False if the wake
+    model does not depend on turbulence, which may then vary in any way.
     """
-    resource = _Resource(document, place)
+    resource = _Resource(document, place, uses_turbulence)
     resource.check_heights(hub_heights)
     unused = sorted(set(resource.data) - READ - {"operating"})
     notes = [f"not used by leeward's wake models: {', '.join(unused)}"] if unused else []
@@ -66,8 +74,8 @@ def wind_of(document: Document, place: Place, runs: Runs, hub_heights: Sequence[
 class _Resource:
     """The variables of a `wind_resource`, without dimensions of one position."""
 
-    def __init__(self, document: Document, place: Place) -> None:
-        self.document, self.place = document, place
+    def __init__(self, document: Document, place: Place, uses_turbulence: bool) -> None:
+        self.document, self.place, self._uses_turbulence = document, place, uses_turbulence
         self.data: Mapping[str, Any] = value_at(document, place)
         if not isinstance(self.data, Mapping) or not self.data:
             raise document.error(place, "is missing or empty; expected the variables of a wind resource")
@@ -114,6 +122,8 @@ class _Resource:
         """Return the turbulence intensity under its key; nothing if the resource has none."""
         if "turbulence_intensity" not in self.data:
             return {}
+        if not self._uses_turbulence and not set(self.variable("turbulence_intensity")[0]) <= set(dims):
+            return {"turbulence_intensity": float(self.variable("turbulence_intensity")[1].mean())}
         return {"turbulence_intensity": self.along("turbulence_intensity", dims, sizes).tolist()}
 
     def check_heights(self, hub_heights: Sequence[float]) -> None:
@@ -135,10 +145,11 @@ def _weibull(resource: _Resource, runs: Runs) -> dict[str, Any]:
     if count > 1 and centres[-1] == 360.0:
         centres = centres[:-1]
         found = {name: array[:-1] for name, array in found.items()}
-    if not np.allclose(centres, np.arange(len(centres)) * 360.0 / len(centres)):
+    if len(centres) > 1 and not np.allclose(centres, np.arange(len(centres)) * 360.0 / len(centres)):
         shown = ", ".join(f"{centre:g}" for centre in centres[:4])
         raise resource.error("wind_direction", f"is {shown}, ...; expected equal sectors that start at 0 degrees")
-    directions = centres.tolist() if runs.is_exact and runs.directions is None else runs.directions
+    is_exact = runs.is_exact or len(centres) == 1  # a single direction has no sector
+    directions = centres.tolist() if is_exact and runs.directions is None else runs.directions
     speeds = runs.speeds
     if speeds is None and "wind_speed" in resource.data:
         own = np.atleast_1d(resource.variable("wind_speed")[1])
@@ -180,7 +191,7 @@ def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
         "probability": part(probability),
         **{name: part(values) for name, values in intensity.items()},
     }
-    return found | ({"kind": "exact"} if runs.is_exact else {})
+    return found | ({"kind": "exact"} if runs.is_exact or runs.has_cases else {})
 
 
 def _chosen(resource: _Resource, name: str, known: Array, wanted: Sequence[float] | None) -> list[int]:

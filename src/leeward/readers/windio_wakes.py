@@ -12,7 +12,7 @@ IGNORED = ("HPC_config", "mesh", "run_type", "layers_description")
 REJECTED = ("APM_additional_terms", "apm_grid", "wm_coupling")
 INDUCTIONS = {"1D": "momentum", "Madsen": "madsen"}
 SUPERPOSITIONS = {"Linear": "linear", "Squared": "squared"}
-NONE = ("None", "none", None, {})
+NONE: tuple[Any, ...] = ("None", "none", None, {})
 # leeward's model, and for those with fixed physics the only values that fit
 MODELS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     "Jensen": ("jensen", {"axial_induction_model": ("Madsen",), "ws_superposition": ("Squared",), "averaging": ()}),
@@ -74,16 +74,16 @@ OPTIONS = {
 
 
 def _expansion(document: Document) -> float | None:
-    """Return the growth of the wake per metre: k_a × turbulence intensity + k_b, as windIO's tools read it."""
+    """Return the growth of the wake per metre. In windIO it is k_a + k_b × turbulence intensity."""
     place: Place = (*PLACE, "wind_deficit_model", "wake_expansion_coefficient")
     given = value_at(document, place)
     if not given:
         return None
-    factor = number_at(document, (*place, "k_a")) if "k_a" in given else 0.0
+    factor = number_at(document, (*place, "k_b")) if "k_b" in given else 0.0
     if factor != 0.0:
-        found = f"is {factor:g}: the wake would widen with turbulence, which leeward does not have; expected 0, and k_b"
-        raise document.error((*place, "k_a"), found)
-    return number_at(document, (*place, "k_b")) if "k_b" in given else None
+        found = f"is {factor:g}, a factor of the turbulence intensity; leeward has constant expansion: give it as k_a"
+        raise document.error((*place, "k_b"), f"{found} (some tools read k_a and k_b the other way round)")
+    return number_at(document, (*place, "k_a")) if "k_a" in given else None
 
 
 def _reject_others(document: Document, model: str) -> None:
@@ -98,9 +98,6 @@ def _reject_others(document: Document, model: str) -> None:
     if turbulence not in NONE and model == "TurbOPark":
         found = f"is {turbulence}; leeward's wakes see the turbulence of the site alone: expected None"
         raise document.error((*PLACE, "turbulence_model", "name"), found)
-    for name in ("wind_speed_exponent_for_power", "wind_speed_exponent_for_ct"):
-        if value_at(document, (*PLACE, "rotor_averaging", name)) not in ({}, 1, 1.0):
-            raise document.error((*PLACE, "rotor_averaging", name), "is not supported; remove it")
 
 
 def _choice(document: Document, keys: tuple[str, ...], allowed: tuple[str, ...], model: str) -> str:

@@ -3,6 +3,7 @@
 import inspect
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.readers.document import Document
 from leeward.readers.pywake_turbine import pywake_curves
 from leeward.readers.turbine_file import read_turbine
 from leeward.wind.checks import Array, check_increasing, finite_array, positive, reject, turbulence
@@ -95,11 +95,22 @@ class Turbine:
         """
         document = read_turbine(Path(path), power_unit=power_unit, mode=mode)
         given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
-        values = {**document.data, **{name: value for name, value in given.items() if value is not None}}
-        form: Any = cls if "wind_speeds_m_s" in values else cls.cubic if "cut_in_m_s" in values else cls.generic
-        _demand_keys(document, values, form)
+        document.data |= {name: value for name, value in given.items() if value is not None}
         with document.at():
-            turbine: Turbine = form(**values)
+            return cls.from_settings(document.data)
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "Turbine":
+        """Return the turbine with the keys of a campaign file: curves, a cubic power curve, or a generic turbine."""
+        form: Any = cls if "wind_speeds_m_s" in settings else cls.cubic if "cut_in_m_s" in settings else cls.generic
+        known = inspect.signature(form).parameters
+        for name in settings:
+            if name not in known:
+                raise InputError(f"{name} is not a known key of a turbine; allowed: {', '.join(known)}")
+        for name, parameter in known.items():
+            if parameter.default is parameter.empty and name not in settings:
+                raise InputError(f"{name} of the turbine is missing; add it")
+        turbine: Turbine = form(**settings)
         return turbine
 
     @classmethod
@@ -231,17 +242,6 @@ class Turbine:
             f"<Turbine {self.name}: {self.rated_power_mw:g} MW, rotor {self.rotor_diameter_m:g} m, "
             f"hub {self.hub_height_m:g} m>"
         )
-
-
-def _demand_keys(document: Document, values: dict[str, Any], form: Any) -> None:
-    """Raise InputError for keys that a turbine does not have, or lacks."""
-    known = inspect.signature(form).parameters
-    for name in values:
-        if name not in known:
-            raise document.error((name,), f"is not a known key; allowed: {', '.join(known)}")
-    for name, parameter in known.items():
-        if parameter.default is parameter.empty and name not in values:
-            raise document.error((), f"{name} is missing; give it in the file or beside it")
 
 
 def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:

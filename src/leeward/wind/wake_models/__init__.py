@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from leeward.errors import InputError
 from leeward.lazy import import_named
 from leeward.wind.wake_models.base import Formulas, WakeModel, result_type
 
-__all__ = ["Formulas", "WakeModel", "custom_model", "known_wake_models", "wake_model"]
+__all__ = ["Formulas", "WakeModel", "custom_model", "known_wake_models", "suggested_name", "wake_model"]
 
 if TYPE_CHECKING:
     from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian as BastankhahGaussian
@@ -26,6 +27,25 @@ CLASSES = {
     "no_wake": "NoWake",
     "nygaard_2022": "Nygaard2022",
 }
+
+
+# names in other programs and in papers, in lower case and without separators
+OTHER_NAMES = {
+    "bastankhah_gaussian": ("bastankhah", "bastankhah2014", "bastankhahgaussiandeficit", "gauss", "gaussian", "bpa"),
+    "iea37_gaussian": ("iea37", "iea37simplebastankhahgaussian", "simplegaussian"),
+    "jensen": ("noj", "jensen1983", "nojdeficit", "park", "park1", "tophat"),
+    "no_wake": ("none", "nowakes"),
+    "nygaard_2022": ("turbopark", "turboparkgauss", "turbogaussian", "turbogaussiandeficit", "nygaard"),
+}
+
+
+def suggested_name(name: object) -> str | None:
+    """Return the built-in model that a name probably means: of another program, or misspelt."""
+    plain = re.sub(r"[^a-z0-9]", "", str(name).lower())
+    for ours, others in OTHER_NAMES.items():
+        if plain in (ours.replace("_", ""), *others):
+            return ours
+    return next(iter(difflib.get_close_matches(str(name), CLASSES, n=1, cutoff=0.6)), None)
 
 
 def known_wake_models() -> tuple[str, ...]:
@@ -45,8 +65,8 @@ def wake_model(name_or_model: object) -> WakeModel:
     if isinstance(name_or_model, str) and ":" in name_or_model:
         return custom_model(import_named(name_or_model, "wake model"))
     known = known_wake_models()
-    close = difflib.get_close_matches(str(name_or_model), known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    close = suggested_name(name_or_model)
+    hint = f" Did you mean {close!r}?" if close else ""
     if isinstance(name_or_model, type):
         hint = f" Write {name_or_model.__name__}() for an object with the default options."
     raise InputError(f"unknown wake model {name_or_model!r}.{hint} Known: {', '.join(known)}")

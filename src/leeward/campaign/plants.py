@@ -1,0 +1,32 @@
+"""Wind farms of windIO plants, which may mix turbine types, unlike the layouts of a campaign."""
+
+from typing import TYPE_CHECKING
+
+from leeward.errors import InputError
+from leeward.wind import Neighbours, Site, Turbine, WindFarm
+from leeward.wind.wake_models import wake_model
+
+if TYPE_CHECKING:
+    from leeward.readers.windio_plant import WindioPlant
+
+
+def plant_farm(plant: "WindioPlant") -> WindFarm:
+    """Return the wind farm of a plant: its first layout with its turbine types, and the others as neighbours."""
+    turbines = {kind: Turbine.from_settings(values) for kind, values in plant.turbines.items()}
+    own, *others = plant.layouts
+    machines = [turbines[kind] for kind in own.types]
+    near = None
+    if others:
+        near = Neighbours(
+            [x for layout in others for x in layout.x],
+            [y for layout in others for y in layout.y],
+            [turbines[kind] for layout in others for kind in layout.types],
+        )
+    options = {name: value for name, value in plant.wake_model.items() if name != "name"}
+    try:
+        site = Site.from_settings(plant.wind)
+        plant.remarks.extend(f"wind: {note}" for note in site.notes)
+        model = type(wake_model(plant.wake_model["name"]))(**options)
+        return WindFarm(site, machines[0] if len(set(machines)) == 1 else machines, model, neighbours=near)
+    except InputError as error:
+        raise InputError(f"{plant.path}: {error}") from error

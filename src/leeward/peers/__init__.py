@@ -1,0 +1,1 @@
+"""A wind farm of leeward as a model of PyWake or FLORIS."""
