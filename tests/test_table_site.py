@@ -41,11 +41,11 @@ def grid():
 def test_a_table_of_sectors_is_the_weibull_climate(weibull, probability, turbine):
     """On a regular grid exact directions are far off: rows stand in each other's wake, or never do."""
     x, y = grid()
-    expected = WindFarm(weibull, turbine).aep(x, y)
+    expected = WindFarm(weibull, turbine).aep_gwh(x, y)
     bins = Site.from_table(SECTORS, SPEEDS, probability, 0.06)
-    assert WindFarm(bins, turbine).aep(x, y) == pytest.approx(expected, rel=1e-9)
+    assert WindFarm(bins, turbine).aep_gwh(x, y) == pytest.approx(expected, rel=1e-9)
     exact = Site.from_table(SECTORS, SPEEDS, probability, 0.06, kind="exact")
-    assert abs(WindFarm(exact, turbine).aep(x, y) / expected - 1.0) > 0.01
+    assert abs(WindFarm(exact, turbine).aep_gwh(x, y) / expected - 1.0) > 0.01
 
 
 def test_edges_of_speed_bins(probability):
@@ -158,8 +158,8 @@ def test_a_site_file_is_not_spread_twice(tmp_path, probability, turbine):
     path = tmp_path / "site.nc"
     xarray.Dataset({"P": (("wd", "ws"), probability), "TI": 0.06}, coords={"wd": SECTORS, "ws": SPEEDS}).to_netcdf(path)
     x, y = random_layout(20, seed=3)
-    from_file = WindFarm(Site.from_netcdf(path), turbine).aep(x, y)
-    assert WindFarm(Site.from_table(SECTORS, SPEEDS, probability, 0.06), turbine).aep(x, y) == pytest.approx(
+    from_file = WindFarm(Site.from_netcdf(path), turbine).aep_gwh(x, y)
+    assert WindFarm(Site.from_table(SECTORS, SPEEDS, probability, 0.06), turbine).aep_gwh(x, y) == pytest.approx(
         from_file, rel=1e-12
     )
 

@@ -94,7 +94,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         farm=campaign.farms[key.farm_idx],
         crs=campaign.crs or "",
         fingerprint=result.fingerprint,
-        aep_gwh=float(result.aep),
+        aep_gwh=float(result.aep_gwh),
         installed_mw=installed_of(campaign, result),
         x=result.x,
         y=result.y,

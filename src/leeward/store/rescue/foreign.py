@@ -69,8 +69,8 @@ def result_of(
         return Result(
             key=key,
             layout=layout,
-            aep=aep,
-            diameter=diameter,
+            aep_gwh=aep,
+            rotor_diameter_m=diameter,
             fingerprint="",
             stop_reason="",
             steps=0,
