@@ -63,7 +63,7 @@ def write_results(path, results, campaign):
     with h5py.File(path, "w", libver=LIBVER) as file:
         groups = GroupWriter(file)
         for result in results:
-            groups.write(str(result.key), {**result.attributes, "seal": result.seal}, result.datasets)
+            groups.write(str(result.key), {**result.attributes, "seal": result.seal}, result.datasets, result.UNITS)
             lines.add(result.index_line())
         write_root(file, {"campaign": campaign.study_text(), "campaign_name": campaign.name})
     write_output_index(path, lines)

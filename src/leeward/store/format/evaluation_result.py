@@ -44,6 +44,7 @@ class Evaluation(AnyResult):
         "turbine_power_mw": 3,
     }
     OPTIONAL: ClassVar[tuple[str, ...]] = ("window_power_mw", "farm_power_mw", "turbine_power_mw")
+    UNITS: ClassVar[Mapping[str, str]] = {"aep_gwh": "GWh", "gross_aep_gwh": "GWh", **dict.fromkeys(OPTIONAL, "MW")}
     MARK: ClassVar[str] = "aep_gwh"
     MOST_NUMBERS: ClassVar[int] = 4_000_000
 

@@ -46,6 +46,7 @@ class Result(AnyResult):
     )
     DATASETS: ClassVar[Mapping[str, int]] = {"layout": 2, "aep": 0, "history": 2}
     OPTIONAL: ClassVar[tuple[str, ...]] = ("history",)
+    UNITS: ClassVar[Mapping[str, str]] = {"layout": "m", "aep": "GWh", "history": "steps, GWh"}
     MARK: ClassVar[str] = "layout"
     MOST_NUMBERS: ClassVar[int] = 2 * MOST_TURBINES
 
