@@ -184,11 +184,11 @@ def campaign(**table):
 
 def test_a_campaign_stores_what_its_table_is():
     bins, exact = campaign(), campaign(kind="exact")
-    assert len(bins.site.conditions.direction) == 360
+    assert len(bins.physics.site.conditions.direction) == 360
     assert bins.fingerprint(0, 0) == campaign(kind="bins").fingerprint(0, 0) != exact.fingerprint(0, 0)
     for made in (bins, exact):
         again = Campaign.from_text(made.frozen_text(), "frozen")
-        assert again.site.settings() == made.physics.site.settings()
+        assert again.physics.site.settings() == made.physics.site.settings()
         assert again.fingerprint(0, 0) == made.fingerprint(0, 0)
     assert campaign(wind_speeds_m_s=[7, 9, 11], speed_bins="edges").fingerprint(0, 0) == bins.fingerprint(0, 0)
 
@@ -201,5 +201,5 @@ def test_old_frozen_tables_are_exact(tmp_path):
     assert "speed_bins" not in text
     (tmp_path / "campaign.yaml").write_text(text)
     for old in (Campaign.from_text(text, "frozen"), load(tmp_path / "campaign.yaml")):
-        assert old.site.settings()["kind"] == "exact"
+        assert old.physics.site.settings()["kind"] == "exact"
         assert old.fingerprint(0, 0) == exact.fingerprint(0, 0)
