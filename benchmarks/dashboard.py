@@ -53,7 +53,7 @@ def results_of(keys):
     """Like the usual one, each with an AEP of its own."""
     usual = example()
     for i, key in enumerate(keys):
-        yield replace(usual, key=key, aep=usual.aep + (i * 7919) % 1000 / 10)
+        yield replace(usual, key=key, aep_gwh=usual.aep_gwh + (i * 7919) % 1000 / 10)
 
 
 def write_results(path, results, campaign):
@@ -63,7 +63,7 @@ def write_results(path, results, campaign):
     with h5py.File(path, "w", libver=LIBVER) as file:
         groups = GroupWriter(file)
         for result in results:
-            groups.write(str(result.key), {**result.attributes, "seal": result.seal}, result.datasets)
+            groups.write(str(result.key), {**result.attributes, "seal": result.seal}, result.datasets, result.UNITS)
             lines.add(result.index_line())
         write_root(file, {"campaign": campaign.study_text(), "campaign_name": campaign.name})
     write_output_index(path, lines)
@@ -80,7 +80,7 @@ def make_run(folder, campaign, keys):
     packed = len(results) * 4 // 5
     for i in range(packed, len(results)):
         if i % REAL == 0:  # what is best is opened, and has to be real
-            results[i] = replace(results[i], aep=results[i].aep + 1000.0)
+            results[i] = replace(results[i], aep_gwh=results[i].aep_gwh + 1000.0)
     paths.index.write_bytes(b"".join(encode_line(result.index_line()) for result in results))
     usual = folder / "stand-in"
     usual.write_bytes(shard_bytes(results[packed]))

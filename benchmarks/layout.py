@@ -137,18 +137,18 @@ def farm0_rows(options):
 
     for effort in ("normal", "fast"):
         results = [run(effort, seed) for seed in seeds]
-        show(f"{effort}, seed 0", results[0]["aep"], results[0]["seconds"], results[:1])
+        show(f"{effort}, seed 0", results[0]["aep_gwh"], results[0]["seconds"], results[:1])
         if len(results) > 1:
-            best = max(results, key=lambda r: r["aep"])
+            best = max(results, key=lambda r: r["aep_gwh"])
             show(
                 f"{effort}, median of {len(results)}",
-                *(np.median([r[k] for r in results]) for k in ("aep", "seconds")),
+                *(np.median([r[k] for r in results]) for k in ("aep_gwh", "seconds")),
                 results,
             )
-            show(f"{effort}, best of {len(results)}", best["aep"], best["seconds"], [best])
+            show(f"{effort}, best of {len(results)}", best["aep_gwh"], best["seconds"], [best])
     if options.thorough:
         result = run("thorough", 0)
-        show("thorough, seed 0", result["aep"], result["seconds"], [result])
+        show("thorough, seed 0", result["aep_gwh"], result["seconds"], [result])
 
 
 def step_rows(options):
@@ -173,7 +173,7 @@ def iea37_results(count, seconds, options):
     for result in results:
         place = np.array(result["x"]) + 1j * np.array(result["y"])
         apart = np.abs(place[:, None] - place)[np.triu_indices(count, 1)].min()
-        result["mwh"] = 1e3 * result["aep"]
+        result["mwh"] = 1e3 * result["aep_gwh"]
         result["feasible"] = bool(np.abs(place).max() <= radius + TOLERANCE_M and apart >= spacing - TOLERANCE_M)
     return results
 
@@ -211,14 +211,14 @@ def growth_rows(options):
     for count in options.sizes:
         result = measure("optimised", case=["scaled", count], seed=0, options={})
         note = f"wake loss {result['wake_loss']:.2%}, {result['steps']} steps" + broken([result])
-        line(f"  {count} turbines", ours=f"{result['aep']:.1f}", seconds=clock(result["seconds"]), note=note)
+        line(f"  {count} turbines", ours=f"{result['aep_gwh']:.1f}", seconds=clock(result["seconds"]), note=note)
 
 
 def regions_rows(options):
     title("81 turbines in five regions, 360 x 20 conditions: default recipe and effort; AEP in GWh")
     each = [{"case": ["five_regions"], "seed": seed, "options": {}} for seed in range(options.seeds)]
     results = measure_all("optimised", options.jobs, each)
-    values = [r["aep"] for r in results]
+    values = [r["aep_gwh"] for r in results]
     gains = [1e3 * (r["phases"]["polish"] - r["phases"]["descent"]) for r in results]
     note = f"spread {np.ptp(values) / np.median(values):.3%}, polish gains {min(gains):.0f} to {max(gains):.0f} MWh"
     seconds = clock(np.median([r["seconds"] for r in results]))
@@ -234,9 +234,9 @@ def shape_rows(options):
         note = f"wake loss {result['wake_loss']:.2%}, of SmartStart {alone['wake_loss']:.2%}" + broken([alone, result])
         line(
             f"  {name}, {count} turbines",
-            f"SmartStart {alone['aep']:.2f}",
-            f"{result['aep']:.2f}",
-            f"{result['aep'] / alone['aep'] - 1:+.2%}",
+            f"SmartStart {alone['aep_gwh']:.2f}",
+            f"{result['aep_gwh']:.2f}",
+            f"{result['aep_gwh'] / alone['aep_gwh'] - 1:+.2%}",
             clock(result["seconds"]),
             note=note,
         )

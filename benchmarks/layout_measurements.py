@@ -142,7 +142,7 @@ def optimised(case, seed, options, repeats=1):
         seconds.append(time.perf_counter() - before)
     return {
         "seconds": min(seconds),
-        "aep": solution.aep_gwh,
+        "aep_gwh": solution.aep_gwh,
         "wake_loss": solution.wake_loss,
         "steps": solution.steps,
         "phases": {phase.name: phase.aep_gwh for phase in solution.phases},

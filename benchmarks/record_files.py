@@ -52,7 +52,7 @@ def stored_records(cases: dict[str, Case]) -> dict[str, Record]:
             result = results.get((case.farm_idx, case.type_idx)) if case.record_file == path else None
             if result is not None:
                 made_by = str(result.details["made_by"])
-                found[name] = Record(result.x, result.y, 1e3 * result.aep, made_by, result.key.seed)
+                found[name] = Record(result.x, result.y, 1e3 * result.aep_gwh, made_by, result.key.seed)
     return found
 
 
@@ -76,8 +76,8 @@ def write_records(path: Path, records: dict[str, Record]) -> None:
             result = Result(
                 key=key,
                 layout=np.array([record.x, record.y]),
-                aep=aep,
-                diameter=campaign.physics.diameter(key.type_idx),
+                aep_gwh=aep,
+                rotor_diameter_m=campaign.physics.rotor_diameter_m(key.type_idx),
                 fingerprint="",
                 stop_reason="",
                 steps=0,

@@ -189,7 +189,7 @@ def score(options):
     case = all_cases()[options.case]
     x, y = read_layout(options.layout)
     demand_feasible(case, x, y)
-    ours = 1e3 * load(case.campaign_file).problem(case.farm_idx, case.type_idx).farm.aep(x, y)
+    ours = 1e3 * load(case.campaign_file).problem(case.farm_idx, case.type_idx).farm.aep_gwh(x, y)
     program, other = next(iter(case.scorers.items()))
     theirs = other(case, x, y)
     demand_same_aep(case, ours, {program: theirs})

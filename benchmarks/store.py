@@ -71,7 +71,7 @@ def bare_write(path, result):
     with h5py.File(path, "w") as file:
         group = file.create_group(str(result.key))
         group["layout"] = result.layout
-        group["aep"] = result.aep
+        group["aep"] = result.aep_gwh
         for name, value in result.attributes.items():
             group.attrs[name] = value
 
@@ -97,7 +97,7 @@ def make_shards(folder, count):
     paths = RunPaths(folder / "layouts.h5")
     result = example()
     for i in range(count):
-        one = replace(result, key=numbered(i), aep=result.aep + i)
+        one = replace(result, key=numbered(i), aep_gwh=result.aep_gwh + i)
         path = paths.shard(one.key)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(shard_bytes(one))
@@ -205,7 +205,7 @@ def measure_status(folder, paths, count):
     from leeward.store.directory.index import encode_line, output_index_path
 
     result = example()
-    lines = (replace(result, key=numbered(i), aep=result.aep + i).index_line() for i in range(count))
+    lines = (replace(result, key=numbered(i), aep_gwh=result.aep_gwh + i).index_line() for i in range(count))
     paths.index.write_bytes(b"".join(encode_line(line) for line in lines))
     paths.campaign.write_text(builtin_campaign().with_overrides(seeds=-(-count // 60)).frozen_text())
     for path in (paths.output, output_index_path(paths.output)):

@@ -68,8 +68,8 @@ def ours_aep(count):
     x, y = layout(count)
     farm = our_farm()
     before = peak_mb()
-    value = farm.aep(x, y)
-    return {"seconds": fastest(lambda: farm.aep(x, y), 20), "memory_mb": peak_mb() - before, "aep": value}
+    value = farm.aep_gwh(x, y)
+    return {"seconds": fastest(lambda: farm.aep_gwh(x, y), 20), "memory_mb": peak_mb() - before, "aep_gwh": value}
 
 
 def ours_gradient(count):
@@ -80,7 +80,7 @@ def ours_gradient(count):
     return {
         "seconds": fastest(lambda: farm.aep_gradient(x, y), 10),
         "memory_mb": peak_mb() - before,
-        "aep": value,
+        "aep_gwh": value,
         "gradient": [*by_x, *by_y],
     }
 
@@ -121,11 +121,11 @@ def peer_aep(count):
     x, y = layout(count)
     farm = peer_farm()
     before = peak_mb()
-    value = farm.aep(x, y)
+    value = farm.aep_gwh(x, y)
     return {
-        "seconds": fastest(lambda: farm.aep(x, y), 3, seconds=20),
+        "seconds": fastest(lambda: farm.aep_gwh(x, y), 3, seconds=20),
         "memory_mb": peak_mb() - before,
-        "aep": float(value),
+        "aep_gwh": float(value),
     }
 
 
@@ -185,7 +185,7 @@ def report(rounds, with_gradient):
 
     print(f"{'':24}{'PyWake':>12}{'leeward':>12}{'times':>9}{'PyWake':>12}{'leeward':>12}   agree to")
     a, b = fastest_of(theirs), fastest_of(ours)
-    row("AEP", a, b, abs(a["aep"] / b["aep"] - 1))
+    row("AEP", a, b, abs(a["aep_gwh"] / b["aep_gwh"] - 1))
     if their_gradient:
         a, b = fastest_of(their_gradient), fastest_of(our_gradient)
         ours_g, theirs_g = np.array(b["gradient"]), np.array(a["gradient"])
@@ -212,7 +212,7 @@ def start_up():
         "from leeward.campaign import builtin\n"
         "from leeward.wind import WindFarm\n"
         "_, turbine, x, y = builtin.example_layout()\n"
-        "WindFarm(builtin.site(), turbine).aep(x, y)\n"
+        "WindFarm(builtin.site(), turbine).aep_gwh(x, y)\n"
     )
     with tempfile.TemporaryDirectory() as cache:
         variables = os.environ | ONE_CORE | {"LEEWARD_CACHE_DIR": cache}

@@ -73,7 +73,7 @@ def main() -> None:
     print("| layout | wind | AEP, GWh | wake loss | difference |\n|---|---|---|---|---|")
     for layout, (x, y) in layouts().items():
         rows = {
-            name: (farm.aep(x, y), farm.wake_loss(x, y))
+            name: (farm.aep_gwh(x, y), farm.wake_loss(x, y))
             for name, site in sites.items()
             for farm in [WindFarm(site, TURBINE)]
         }
@@ -86,9 +86,8 @@ def main() -> None:
         farm = WindFarm(site, TURBINE)
         solution = optimise(LayoutProblem(farm, area(), 36, spacing_m=720), 0, effort="fast")
         x, y = solution.x, solution.y
-        print(
-            f"| {name} | {farm.aep(x, y):.2f} | {farm.wake_loss(x, y):.2%} | {WindFarm(true, TURBINE).aep(x, y):.2f} |"
-        )
+        in_truth = WindFarm(true, TURBINE).aep_gwh(x, y)
+        print(f"| {name} | {farm.aep_gwh(x, y):.2f} | {farm.wake_loss(x, y):.2%} | {in_truth:.2f} |")
 
 
 if __name__ == "__main__":

@@ -396,8 +396,8 @@ def differences(original, found):
         off = np.abs(layout - original.layout)
         step = next((name for name, metres in STEPS.items() if off.max() < metres), "layout by more")
         said[step] = f"{np.count_nonzero(off)} coordinates, the worst by {off.max():.3g} m"
-    if found.result.status != NO_AEP and not (original.has_energy and found.result.aep == original.aep):
-        said["aep"] = f"aep {found.result.aep!r} instead of {original.aep!r}"
-    if not math.isnan(found.result.diameter) and found.result.diameter != original.diameter:
-        said["diameter"] = f"diameter {found.result.diameter!r} instead of {original.diameter!r}"
+    if found.result.status != NO_AEP and not (original.has_energy and found.result.aep_gwh == original.aep):
+        said["aep"] = f"aep {found.result.aep_gwh!r} instead of {original.aep!r}"
+    if not math.isnan(found.result.rotor_diameter_m) and found.result.rotor_diameter_m != original.diameter:
+        said["diameter"] = f"diameter {found.result.rotor_diameter_m!r} instead of {original.diameter!r}"
     return said

@@ -45,7 +45,7 @@ def assert_same(pywake, farms, site_of, turbines, x, y, kinds, directions, speed
     for farm in farms:
         ours = farm.simulate(x, y, per_condition=True)
         theirs.assert_close(f"aep {farm.wake_model.name}", ours.total_aep_gwh, rtol=1e-9)
-        theirs.assert_close(f"aep {farm.wake_model.name}", farm.aep(x, y), rtol=1e-9)
+        theirs.assert_close(f"aep {farm.wake_model.name}", farm.aep_gwh(x, y), rtol=1e-9)
         theirs.assert_close(f"speed {farm.wake_model.name}", ours.condition_speed_m_s, atol=1e-8)
 
 
@@ -113,7 +113,7 @@ def test_reference_layouts(name, site):
     """Layouts of TopFarm 2.7.1 with the AEP that PyWake 2.6.20 gave them."""
     layout = json.loads((DATA / f"{name}.json").read_text())
     turbine = Turbine.generic(layout["rated_power_mw"], layout["rotor_diameter_m"], layout["hub_height_m"])
-    assert WindFarm(site, turbine).aep(layout["x_m"], layout["y_m"]) == pytest.approx(layout["aep_gwh"], rel=1e-9)
+    assert WindFarm(site, turbine).aep_gwh(layout["x_m"], layout["y_m"]) == pytest.approx(layout["aep_gwh"], rel=1e-9)
 
 
 def test_heavily_loaded_rotors(site_file, pywake):
@@ -151,7 +151,7 @@ def test_default_bins_and_the_default_model(site, site_file, turbine, pywake):
 
         return {"aep": peer.peer_farm(farm.wake_model, peer.peer_site(site_file), [turbine]).aep(x, y)}
 
-    pywake.numbers(compute).assert_close("aep", farm.aep(x, y), rtol=1e-9)
+    pywake.numbers(compute).assert_close("aep", farm.aep_gwh(x, y), rtol=1e-9)
 
 
 def test_the_analytic_turbine(pywake):
@@ -274,5 +274,5 @@ def test_the_map_of_a_further_turbine(model, site_file, turbine, pywake):
         result = farm_of_theirs(x, y, wd=SOME_DIRECTIONS, ws=speeds)
         return {"aep": result.aep_map(Points(at_x, at_y, np.full(40, 150.0))).values}
 
-    ours = farm.next_turbine_aep(x, y, at_x, at_y, rotor_average=False)
+    ours = farm.next_turbine_aep_gwh(x, y, at_x, at_y, rotor_average=False)
     pywake.numbers(compute).assert_close("aep", ours, rtol=1e-9)

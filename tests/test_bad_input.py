@@ -31,7 +31,7 @@ def farm(turbine):
     ],
 )
 def test_positions(farm, x, y, says):
-    for question in (farm.aep, farm.aep_gradient, farm.simulate):
+    for question in (farm.aep_gwh, farm.aep_gradient, farm.simulate):
         with pytest.raises(InputError, match=says):
             question(x, y)
 
@@ -75,7 +75,7 @@ def test_thrust_that_a_model_cannot_take(farm):
     strong = Turbine(**{**CURVE, "thrust_coefficient": [1.0, 0.8, 0.1]}, **SIZE, name="strong")
     with pytest.raises(InputError, match=r"thrust coefficient of strong goes up to 1; .* needs it below 1"):
         WindFarm(farm.site, strong, "iea37_gaussian")
-    assert WindFarm(farm.site, strong, "nygaard_2022").aep([0, 900], [0, 0]) > 0
+    assert WindFarm(farm.site, strong, "nygaard_2022").aep_gwh([0, 900], [0, 0]) > 0
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_turbulence_that_the_default_model_cannot_take(turbine):
     calm = Site.from_table([0.0], [8.0], [[1.0]], 0.0)
     with pytest.raises(InputError, match="nygaard_2022: the site's turbulence intensity goes down to 0"):
         WindFarm(calm, turbine)
-    assert WindFarm(calm, turbine, "jensen").aep([0], [0]) > 0
+    assert WindFarm(calm, turbine, "jensen").aep_gwh([0], [0]) > 0
     quiet = Site.from_table([0.0], [8.0], [[1.0]], 0.001)
     with pytest.raises(InputError, match=r"goes down to 0.001; .* at least 0.01"):
         WindFarm(quiet, turbine, Nygaard2022(ambient_turbulence=0.01))
@@ -179,20 +179,20 @@ def test_turbulence_that_the_default_model_cannot_take(turbine):
 
 def test_farms(farm, turbine):
     with pytest.raises(InputError, match="2 turbines for 3 positions; expected one for each"):
-        WindFarm(farm.site, [turbine, turbine]).aep([0, 1, 2], [0, 1, 2])
+        WindFarm(farm.site, [turbine, turbine]).aep_gwh([0, 1, 2], [0, 1, 2])
     with pytest.raises(InputError, match="threads is 0"):
         WindFarm(farm.site, turbine, threads=0)
     with pytest.raises(InputError, match="farm and neighbours: turbines 0 and 1 are at the same point"):
-        WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], turbine)).aep([5.0], [6.0])
+        WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], turbine)).aep_gwh([5.0], [6.0])
     with pytest.raises(InputError, match=r"neighbours: x\[0\] is nan"):
         WindFarm(farm.site, turbine, neighbours=Neighbours([NAN], [6.0], turbine))
     with pytest.raises(InputError, match="count is 0"):
         farm.sampled_aep_gradient([0], [0], 0, np.random.default_rng(0))
     with pytest.raises(InputError, match="at_x has 1 coordinates and at_y has 2"):
-        farm.next_turbine_aep([0], [0], [1], [1, 2])
+        farm.next_turbine_aep_gwh([0], [0], [1], [1, 2])
     other = Turbine.generic(10, 195, 121)
     with pytest.raises(InputError, match="choose one with turbine="):
-        WindFarm(farm.site, [turbine, other]).next_turbine_aep([0, 900], [0, 0], [1], [1])
+        WindFarm(farm.site, [turbine, other]).next_turbine_aep_gwh([0, 900], [0, 0], [1], [1])
     with pytest.raises(InputError, match="neighbours: 2 turbines for 1 positions"):
         WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], [turbine, turbine]))
     with pytest.raises(InputError, match=r"neighbours is .*; expected Neighbours\(x, y, turbine\)"):

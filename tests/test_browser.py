@@ -210,7 +210,7 @@ def test_the_address_may_be_clicked_on_another_sites_page(window, served, tmp_pa
 def test_a_cell_leads_to_its_tasks(shown):
     shown.open("/")
     shown.click("#grid a.cell[href*='farm=1&type=1']")
-    shown.arrives("/tasks?farm=1&type=1&sort=-aep")
+    shown.arrives("/tasks?farm=1&type=1&sort=-aep_gwh")
     rows = [row.split() for row in shown.texts(ROWS)]
     assert {row[0] for row in rows} == {f"farm1_t1_s{seed}" for seed in range(SEEDS)}
     aeps = [float(row[3]) for row in rows if row[2] == "done"]
@@ -234,7 +234,7 @@ def test_a_task_shows_its_layout(shown, campaign):
     known = results(campaign / "layouts.h5")["farm1_t0_s5"]
     shown.open("/task/farm1_t0_s5")
     assert len(shown.all("#plan circle.turbine")) == known.n_turbines == 3
-    assert f"{known.aep:.4f} GWh" in shown.text("#facts")
+    assert f"{known.aep_gwh:.4f} GWh" in shown.text("#facts")
     until(lambda: _are_coloured(shown, 3), "the wake losses")
     assert shown.run("return getComputedStyle(document.querySelector('.spacing')).display") == "none"
     shown.click(".show-spacing")
@@ -295,7 +295,7 @@ def test_two_layouts_are_compared(shown, campaign):
     assert shown.run(TURBINES_OF_PLANS) == [3, 3]
     line = next(row for row in shown.texts("#comparison tbody tr") if row.startswith("AEP"))
     figures = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", line)]
-    assert figures[:3] == pytest.approx([first.aep, second.aep, second.aep - first.aep], abs=2e-3)
+    assert figures[:3] == pytest.approx([first.aep_gwh, second.aep_gwh, second.aep_gwh - first.aep_gwh], abs=2e-3)
 
 
 def test_files_are_saved(shown, campaign):

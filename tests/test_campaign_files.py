@@ -274,8 +274,8 @@ def test_capacity(tmp_path):
     )
     assert campaign.physics.n_turbines(0, 0) == 3  # 3.3 / 1.1 is a little less than 3
     own = load_study(tmp_path, ("name: north", "name: north\n    capacity_mw: 61"))
-    assert own.n_turbines(0, 0) == 4
-    assert load_study(tmp_path, ("name: north", "name: north\n    n_turbines: 5")).n_turbines(0, 0) == 5
+    assert own.physics.n_turbines(0, 0) == 4
+    assert load_study(tmp_path, ("name: north", "name: north\n    n_turbines: 5")).physics.n_turbines(0, 0) == 5
 
 
 def test_a_custom_recipe_leaves_no_byte_code(tmp_path, monkeypatch):

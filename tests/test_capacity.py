@@ -79,7 +79,7 @@ def test_the_hours_are_those_of_the_wake_engine():
         hub_height_m=110,
     )
     farm = WindFarm(Site.from_table([0.0], [12.0], [[1.0]]), turbine)
-    assert capacity_factor(farm.aep([0.0], [0.0]), 8.0) == 1.0
+    assert capacity_factor(farm.aep_gwh([0.0], [0.0]), 8.0) == 1.0
 
 
 def test_installed_power_and_labels(campaign):

@@ -86,7 +86,7 @@ def test_all_of_a_whole_file(carve, tmp_path, libver, count):
         assert one.is_valid, one
         assert not one.sealed
         assert np.array_equal(one.result.layout, layout_of(key))
-        assert (one.aep, one.attributes["diameter"]) == (100.0, 240.0)
+        assert (one.aep_gwh, one.attributes["diameter"]) == (100.0, 240.0)
         assert one.details == {"source": "a.h5", "evidence": "plausible", "source_status": "success"}
 
 
@@ -232,7 +232,7 @@ def test_before_the_cut(carve, tmp_path, libver, cut):
     assert len(valid) >= 30 * cut - 6  # what was begun before the cut may end after it
     for one in valid:
         assert np.array_equal(one.result.layout, layout_of(one.key, 40))
-        assert one.aep == 100.0
+        assert one.aep_gwh == 100.0
 
 
 def test_names_come_from_attributes_or_from_links(carve, tmp_path):
@@ -301,7 +301,7 @@ def test_what_was_deleted_and_written_again(carve, tmp_path):
     with h5py.File(path, "a") as file:
         del file["farm0_t0_s1"]
         write_foreign_group(file, Key(0, 0, 1), aep=7.0)
-    assert carve(path)["farm0_t0_s1"].aep == 7.0
+    assert carve(path)["farm0_t0_s1"].aep_gwh == 7.0
 
 
 def test_what_is_no_hdf5_file(carve, tmp_path):

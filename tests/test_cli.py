@@ -98,7 +98,7 @@ def test_without_an_area(tmp_path, problem, recipe):
     assert list(layout) == ["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"]
     assert np.array_equal(layout["turbine"], np.arange(66))
     assert problem.violation(layout["x_m"], layout["y_m"]).is_feasible
-    assert layout["aep_gwh"].sum() == pytest.approx(problem.farm.aep(layout["x_m"], layout["y_m"]), abs=1e-4)
+    assert layout["aep_gwh"].sum() == pytest.approx(problem.farm.aep_gwh(layout["x_m"], layout["y_m"]), abs=1e-4)
     if recipe == "smart_start":
         assert printed_aep(result.stdout) == str(SMART_START_GWH)
     else:
@@ -132,7 +132,7 @@ def test_an_area_a_start_and_a_turbine_of_ones_own(inside, tmp_path):
     farm = WindFarm(builtin.site(), Turbine.generic(10, 195, 121))
     square = LayoutProblem(farm, Area.from_geojson(SQUARE), 3, spacing_m=900)
     assert square.violation(better["x_m"], better["y_m"]).is_feasible
-    assert farm.aep(better["x_m"], better["y_m"]) > farm.aep([100, 2000, 3900], [100, 2000, 3000])
+    assert farm.aep_gwh(better["x_m"], better["y_m"]) > farm.aep_gwh([100, 2000, 3900], [100, 2000, 3000])
     # measured only, it is what it was
     code, again, _ = inside(*common, "--start", "better.csv", "--recipe", "start")
     assert code == 0
@@ -342,7 +342,7 @@ def test_ctrl_c_keeps_the_best_layout(tmp_path, problem, terminal, moment, grid_
     assert "a stop was requested" in out
     layout = read(tmp_path / "x.csv")
     assert problem.violation(layout["x_m"], layout["y_m"]).is_feasible
-    assert f"{problem.farm.aep(layout['x_m'], layout['y_m']):.2f}" == printed_aep(out)
+    assert f"{problem.farm.aep_gwh(layout['x_m'], layout['y_m']):.2f}" == printed_aep(out)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.csv", "x.png"]
 
 

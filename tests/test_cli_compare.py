@@ -40,7 +40,9 @@ def compared(folder, *words):
 
 def aeps(case="all"):
     study = small_study()
-    return np.array([[evaluated(EvaluationKey(t, s)).aep(case) for s in study.scenarios] for t in study.targets])
+    return np.array(
+        [[evaluated(EvaluationKey(t, s)).case_aep_gwh(case) for s in study.scenarios] for t in study.targets]
+    )
 
 
 def test_tables(made):

@@ -91,7 +91,7 @@ def test_vector_files_tell_what_they_show(made, aeps, tmp_path):
 def aeps(made):
     """By key."""
     with open_layouts(made / "layouts.h5") as layouts:
-        found = {result.key: result.aep for result in layouts.results()}
+        found = {result.key: result.aep_gwh for result in layouts.results()}
     assert len(found) == 8
     return found
 

@@ -74,7 +74,7 @@ def real_result(campaign, key):
     details = {"wake_loss": wake_loss, "min_spacing_m": spacing, "seconds": 1.5, "work": 1200}
     fingerprint = campaign.fingerprint(key.farm_idx, key.type_idx)
     return Result(
-        key, layout, aep, campaign.physics.diameter(key.type_idx), fingerprint, "completed", 0, details=details
+        key, layout, aep, campaign.physics.rotor_diameter_m(key.type_idx), fingerprint, "completed", 0, details=details
     )
 
 
@@ -270,7 +270,7 @@ def test_check_names_every_bad_shard(paths, campaign, inside):
 
 def test_deep_check_recomputes(paths, campaign, inside):
     right = real_result(campaign, Key(0, 0, 0))
-    store_result(paths, replace(right, aep=1.001 * right.aep))
+    store_result(paths, replace(right, aep_gwh=1.001 * right.aep_gwh))
     assert inside("check", "layouts.run")[0] == 0
     code, out, _ = inside("check", "layouts.run", "--deep")
     assert code == 3

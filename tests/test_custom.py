@@ -91,7 +91,7 @@ def test_a_campaign_with_custom_code_runs_and_resumes(tmp_path):
         assert [str(key) for key in layouts] == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s2"]
         first = layouts["farm0_t0_s0"]
         cost = 0.01 * np.hypot(first.x, first.y).sum()
-        assert first.details["objective_value"] == pytest.approx(first.aep - cost, rel=1e-9)
+        assert first.details["objective_value"] == pytest.approx(first.aep_gwh - cost, rel=1e-9)
     (tmp_path / "imported").unlink()
     for words in (["status"], ["check"], ["merge", "layouts.run", "-o", "merged.h5"], ["report"], ["show", "0,0,1"]):
         read = command(*words, cwd=tmp_path)
@@ -123,7 +123,7 @@ def test_the_objective_is_what_is_maximised(tmp_path):
     assert np.hypot(custom.x, custom.y).sum() < 0.5 * np.hypot(by_aep.x, by_aep.y).sum()
     cost = 0.01 * np.hypot(custom.x, custom.y).sum()
     assert custom.value == pytest.approx(custom.aep_gwh - cost, rel=1e-9)
-    assert custom.aep_gwh == pytest.approx(campaign.problem(0, 0).farm.aep(custom.x, custom.y), rel=1e-12)
+    assert custom.aep_gwh == pytest.approx(campaign.problem(0, 0).farm.aep_gwh(custom.x, custom.y), rel=1e-12)
     assert (custom.objective, by_aep.objective) == ("objectives_of_tests:NearCorner", "aep")
     assert by_aep.value == pytest.approx(by_aep.aep_gwh, rel=1e-12)
 
@@ -136,8 +136,8 @@ def test_the_wake_model_is_imported_only_when_asked(tmp_path):
         campaign.problem(0, 0)
     assert not (tmp_path / "imported").exists()
     campaign.import_custom()
-    aep = campaign.problem(0, 0).farm.aep(x, y)
-    assert aep == campaign.physics.wind_farm(0, wake_model=Jensen(expansion=0.15)).aep(x, y)
+    aep = campaign.problem(0, 0).farm.aep_gwh(x, y)
+    assert aep == campaign.physics.wind_farm(0, wake_model=Jensen(expansion=0.15)).aep_gwh(x, y)
     assert campaign.judge.notes == []
 
 

@@ -191,7 +191,7 @@ def test_own_function(small_site, turbine):
     problem = LayoutProblem(WindFarm(small_site, turbine), SHAPES["concave"], 6, spacing_m=720)
     solution = optimise(problem, 7, recipe=f"{__name__}:in_a_row")
     np.testing.assert_array_equal(solution.y, 1007.0)
-    assert solution.aep_gwh == pytest.approx(problem.farm.aep(solution.x, solution.y), rel=1e-13)
+    assert solution.aep_gwh == pytest.approx(problem.farm.aep_gwh(solution.x, solution.y), rel=1e-13)
     assert solution.stop_reason is StopReason.COMPLETED
     assert solution.recipe == f"{__name__}:in_a_row"
     np.testing.assert_array_equal(optimise(problem, 7, recipe=in_a_row).x, solution.x)

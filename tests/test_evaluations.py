@@ -121,7 +121,7 @@ def test_the_dataset_has_names_units_and_gaps(opened):
         here = data.isel(target=key.target_idx).sel(scenario=key.scenario_idx)
         np.testing.assert_array_equal(here.aep_gwh, one.aep_gwh)
         assert here.gross_aep_gwh.item() == one.gross_aep_gwh
-        np.testing.assert_allclose(here.wake_loss, [one.loss(case) for case in CASES], rtol=1e-14)
+        np.testing.assert_allclose(here.wake_loss, [one.wake_loss(case) for case in CASES], rtol=1e-14)
         np.testing.assert_array_equal(here.window_power_mw, one.window_power_mw)
         np.testing.assert_array_equal(here.farm_power_mw, one.farm_power_mw)
         n_turbines = one.turbine_power_mw.shape[2]
@@ -179,7 +179,7 @@ def test_points_and_copies(opened):
 def test_weighted_means(opened):
     data = opened.to_xarray()
     mean = data.aep_gwh.sel(case="all").weighted(data.weight).mean("scenario")
-    aep = np.array([BY_KEY[0, number].aep("all") for number in (0, 3, 7)])
+    aep = np.array([BY_KEY[0, number].case_aep_gwh("all") for number in (0, 3, 7)])
     assert mean[0].item() == pytest.approx(np.average(aep, weights=[0.5, 3.5, 7.5]))
 
 
@@ -192,7 +192,7 @@ def test_arrays_that_were_not_kept(tmp_path):
         assert set(data.sizes) == {"target", "scenario", "case"}
         assert data.case.values.tolist() == ["all", "external", "none"]
         assert np.isnan(data.aep_gwh.sel(scenario=1, case="all"))
-        assert data.aep_gwh.sel(scenario=1, case="none").item() == plain[1].aep("none")
+        assert data.aep_gwh.sel(scenario=1, case="none").item() == plain[1].case_aep_gwh("none")
         assert len(evaluations.to_pandas()) == 3
 
 
@@ -222,9 +222,9 @@ def test_as_pandas(opened):
     row = table[(table.key == "target0_scenario3") & (table.case == "external")].iloc[0]
     one = BY_KEY[0, 3]
     assert (row.target, row.scenario, row.weight) == ("alone:farm0_t5_s0", "sample 3", 3.5)
-    assert (row.aep_gwh, row.gross_aep_gwh) == (one.aep("external"), one.gross_aep_gwh)
-    assert row.wake_loss == one.loss("external")
-    assert row.capacity_factor == pytest.approx(one.aep("external") / (60.0 * 8.76))
+    assert (row.aep_gwh, row.gross_aep_gwh) == (one.case_aep_gwh("external"), one.gross_aep_gwh)
+    assert row.wake_loss == one.wake_loss("external")
+    assert row.capacity_factor == pytest.approx(one.case_aep_gwh("external") / (60.0 * 8.76))
     assert row.first_360_power_mw == one.window_power_mw[1, 0]
     assert row.whole_power_mw == one.window_power_mw[1, 1]
 
@@ -244,7 +244,7 @@ def test_the_feature_table(opened):
     one = BY_KEY[1, 7]
     assert (twice.all_aep_gwh, twice.external_aep_gwh) == tuple(one.aep_gwh)
     assert twice.external_first_360_power_mw == one.window_power_mw[1, 0]
-    assert twice.external_wake_loss == one.loss("external")
+    assert twice.external_wake_loss == one.wake_loss("external")
     farms = [name for name in table.columns if name.endswith("_type")]
     assert farms == ["farm2_type", "farm2_2_type", "farm10_type"]
 
@@ -272,4 +272,4 @@ def test_a_result_that_goes_away(tmp_path):
         paths.shard(EvaluationKey(0, 1)).unlink()
         with pytest.raises(LeewardError, match="can no longer be read"):
             data.aep_gwh.load()
-        assert data.aep_gwh[0, 0, 0].item() == evaluation(0, 0).aep("all")
+        assert data.aep_gwh[0, 0, 0].item() == evaluation(0, 0).case_aep_gwh("all")

@@ -64,7 +64,7 @@ def test_csv_with_a_row_for_each_turbine(source, results, tmp_path):
     for key, result in results.items():
         mine = [row for row in rows if row["key"] == key]
         np.testing.assert_array_equal([[float(row["x_m"]), float(row["y_m"])] for row in mine], result.layout.T)
-        assert {float(row["layout_aep_gwh"]) for row in mine} == {result.aep}
+        assert {float(row["layout_aep_gwh"]) for row in mine} == {result.aep_gwh}
     assert {row["farm"] for row in rows} == {"'=cmd|' /C calc'!A0", "Østervig"}
     assert {row["crs"] for row in rows} == {"EPSG:25831"}
     assert {row["rated_power_mw"] for row in rows if row["type_idx"] == "1"} == {"15.0"}
@@ -73,7 +73,7 @@ def test_csv_with_a_row_for_each_turbine(source, results, tmp_path):
 
 def test_csv_with_a_row_for_each_layout(source, results, tmp_path):
     rows = rows_of(exported(source, tmp_path, "all.csv", per="layout"))
-    assert {row["key"]: float(row["aep_gwh"]) for row in rows} == {key: one.aep for key, one in results.items()}
+    assert {row["key"]: float(row["aep_gwh"]) for row in rows} == {key: one.aep_gwh for key, one in results.items()}
     assert [int(row["n_turbines"]) for row in rows] == [4] * 4 + [5] * 4
     assert [row["fingerprint"] for row in rows] == [results[row["key"]].fingerprint for row in rows]
     assert [float(row["wake_loss"]) for row in rows] == [results[row["key"]].details["wake_loss"] for row in rows]
@@ -118,33 +118,40 @@ def test_netcdf(source, results, tmp_path):
         for key, result in results.items():
             one = data.sel(result.key._asdict())
             assert one.key.item() == key
-            np.testing.assert_array_equal([one.x[: result.n_turbines], one.y[: result.n_turbines]], result.layout)
-            assert np.isnan(one.x[result.n_turbines :]).all()
-            assert (one.aep.item(), one.fingerprint.item()) == (result.aep, result.fingerprint)
-        assert (data.farm_idx.dtype, data.seed.dtype, data.x.dtype) == (np.int64, np.int64, np.float64)
+            np.testing.assert_array_equal([one.x_m[: result.n_turbines], one.y_m[: result.n_turbines]], result.layout)
+            assert np.isnan(one.x_m[result.n_turbines :]).all()
+            assert (one.aep_gwh.item(), one.fingerprint.item()) == (result.aep_gwh, result.fingerprint)
+        assert (data.farm_idx.dtype, data.seed.dtype, data.x_m.dtype) == (np.int64, np.int64, np.float64)
         assert data.farm.sel(farm_idx=1).item() == "Østervig"
-        assert data.hub_height.values.tolist() == [121.0, 150.0]
-        assert data.rated_power.values.tolist() == [10.0, 15.0]
+        assert data.hub_height_m.values.tolist() == [121.0, 150.0]
+        assert data.rated_power_mw.values.tolist() == [10.0, 15.0]
         assert data.attrs["Conventions"].startswith("CF-1.")
         assert data.attrs["campaign_name"] == "sample"
         assert data.attrs["source"].startswith("leeward ")
         assert "layouts.run" in data.attrs["history"]
-        units = {"x": "m", "y": "m", "aep": "GWh", "wake_loss": "1", "hub_height": "m", "rated_power": "MW"}
+        units = {
+            "x_m": "m",
+            "y_m": "m",
+            "aep_gwh": "GWh",
+            "wake_loss": "1",
+            "hub_height_m": "m",
+            "rated_power_mw": "MW",
+        }
         for name, unit in units.items():
             assert data[name].attrs["units"] == unit
         assert all("long_name" in data[name].attrs for name in data.variables if name != "crs")
-        assert data.x.attrs["standard_name"] == "projection_x_coordinate"
-        mapping = data[data.y.attrs["grid_mapping"]].attrs
+        assert data.x_m.attrs["standard_name"] == "projection_x_coordinate"
+        mapping = data[data.y_m.attrs["grid_mapping"]].attrs
         assert pyproj.CRS.from_wkt(mapping["crs_wkt"]) == pyproj.CRS("EPSG:25831")
         assert mapping["grid_mapping_name"] == "transverse_mercator"
     with h5py.File(path) as file:
-        assert file["x"].compression == "gzip"
+        assert file["x_m"].compression == "gzip"
 
 
 def test_netcdf_of_some(source, results, tmp_path):
     keys = [Key(0, 0, 0), Key(0, 0, 1), Key(1, 1, 1)]
     with xarray.open_dataset(exported(source, tmp_path, "some.nc", keys=keys)) as data:
-        assert (data.sizes["farm_idx"], data.aep.count(), (data.key != "").sum()) == (2, 3, 3)
+        assert (data.sizes["farm_idx"], data.aep_gwh.count(), (data.key != "").sum()) == (2, 3, 3)
         none = data.sel(farm_idx=1, type_idx=0, seed=0)
         assert (none.n_turbines.item(), none.key.item(), none.steps.isnull().item()) == (0, "", True)
         assert data.steps.sel(farm_idx=0, type_idx=0, seed=1) == results["farm0_t0_s1"].steps
@@ -153,10 +160,10 @@ def test_netcdf_of_some(source, results, tmp_path):
 def test_netcdf_of_the_best(run, results, tmp_path):
     assert leeward_here("export", run, "-o", "best.nc", "--best", cwd=tmp_path).returncode == 0
     with xarray.open_dataset(tmp_path / "best.nc") as data:
-        assert data.x.dims == ("farm_idx", "type_idx", "turbine")
+        assert data.x_m.dims == ("farm_idx", "type_idx", "turbine")
         for farm, kind in [(0, 0), (0, 1), (1, 0), (1, 1)]:
             one = data.sel(farm_idx=farm, type_idx=kind)
-            assert one.aep == max(r.aep for r in results.values() if r.key[:2] == (farm, kind))
+            assert one.aep_gwh == max(r.aep_gwh for r in results.values() if r.key[:2] == (farm, kind))
             assert one.key.item() == f"farm{farm}_t{kind}_s{int(one.seed)}"
 
 
@@ -173,7 +180,7 @@ def test_geojson(source, results, tmp_path):
         result = results[facts["key"]]
         place = to_metres.transform(*feature["geometry"]["coordinates"])
         np.testing.assert_allclose(place, result.layout[:, facts["turbine"]], rtol=0, atol=2e-4)
-        assert (facts["layout_aep_gwh"], facts["seed"]) == (result.aep, result.key.seed)
+        assert (facts["layout_aep_gwh"], facts["seed"]) == (result.aep_gwh, result.key.seed)
     assert json.loads(exported(source, tmp_path, "all.json", form="geojson").read_text()) == data
 
 
@@ -189,8 +196,8 @@ def test_filters(source, results):
     best = keys(best=True)
     assert len(best) == 4
     for key in best:
-        rivals = [one.aep for name, one in results.items() if name.rpartition("_")[0] == key.rpartition("_")[0]]
-        assert results[key].aep == max(rivals)
+        rivals = [one.aep_gwh for name, one in results.items() if name.rpartition("_")[0] == key.rpartition("_")[0]]
+        assert results[key].aep_gwh == max(rivals)
     assert keys(best=True, farms=[1]) == {key for key in best if key.startswith("farm1_")}
 
 
@@ -224,7 +231,7 @@ def test_arrays_of_both_kinds_are_the_same(source, results, tmp_path):
             np.testing.assert_array_equal(file[name], np.asarray(plain[name]))
         np.testing.assert_array_equal([file["x_m"], file["y_m"]], result.layout)
         assert file["probability"].shape == (8, 5)
-    assert (plain["aep_gwh"], plain["fingerprint"], plain["key"]) == (result.aep, result.fingerprint, "farm0_t1_s1")
+    assert (plain["aep_gwh"], plain["fingerprint"], plain["key"]) == (result.aep_gwh, result.fingerprint, "farm0_t1_s1")
 
 
 WRONG = [

@@ -79,9 +79,9 @@ def write(path, pieces, plant):
 def plant_and_aep(**changes):
     """A layout that somebody put down, in a campaign; and what leeward says that it yields."""
     campaign = load(campaign_data(**changes))
-    aep = campaign.problem(0, 0).farm.aep(X, Y)
+    aep = campaign.problem(0, 0).farm.aep_gwh(X, Y)
     fingerprint = campaign.fingerprint(0, 0)
-    result = Result(Key(0, 0, 0), np.array([X, Y]), aep, campaign.physics.diameter(0), fingerprint, "steps", 1)
+    result = Result(Key(0, 0, 0), np.array([X, Y]), aep, campaign.physics.rotor_diameter_m(0), fingerprint, "steps", 1)
     return plant_of(result, campaign), aep
 
 
@@ -281,7 +281,7 @@ def test_examples(script, files, monkeypatch, capsys):
     arguments, needs = RUNS[script]
     if importlib.util.find_spec(needs) is None:
         pytest.skip(f"{needs} is not installed")
-    aep = open_layouts(files / "layouts.h5")[1, 0, 0].aep
+    aep = open_layouts(files / "layouts.h5")[1, 0, 0].aep_gwh
     monkeypatch.chdir(files)
     monkeypatch.syspath_prepend(str(EXAMPLES))
     monkeypatch.setattr(sys, "argv", [script, *(repr(aep) if word == "AEP" else word for word in arguments)])

@@ -101,7 +101,7 @@ def test_csv(opened, tmp_path):
     assert list(rows[0]) == opened.columns()
     assert [(row["key"], row["case"]) for row in rows] == [(str(one.key), case) for one in ALL for case in CASES]
     one = ALL[1]
-    assert float(rows[3]["aep_gwh"]) == one.aep("external")
+    assert float(rows[3]["aep_gwh"]) == one.case_aep_gwh("external")
     assert float(rows[3]["whole_power_mw"]) == one.window_power_mw[1, 1]
 
 

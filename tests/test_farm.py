@@ -21,9 +21,9 @@ def test_large_coordinates_lose_no_precision(name, turbine):
     farm = WindFarm(site, turbine, name)
     x, y = random_layout(30, seed=7, origin=(0.0, 0.0))
     x, y = np.round(x, 3), np.round(y, 3)
-    here = farm.aep(x, y)
-    assert farm.aep(x + 700_000.0, y + 6_200_000.0) == pytest.approx(here, rel=1e-10, abs=0)
-    assert farm.aep(x - 1e5, y + 123.456) == pytest.approx(here, rel=1e-10, abs=0)
+    here = farm.aep_gwh(x, y)
+    assert farm.aep_gwh(x + 700_000.0, y + 6_200_000.0) == pytest.approx(here, rel=1e-10, abs=0)
+    assert farm.aep_gwh(x - 1e5, y + 123.456) == pytest.approx(here, rel=1e-10, abs=0)
 
 
 @pytest.mark.parametrize("name", known_wake_models())
@@ -31,22 +31,22 @@ def test_rotating_farm_and_rose_together_changes_nothing(name, turbine):
     step = 5.0
     directions, speeds, probability = rose(step)
     x, y = random_layout(20, seed=9, origin=(0.0, 0.0))
-    here = WindFarm(Site.from_table(directions, speeds, probability, 0.08), turbine, name).aep(x, y)
+    here = WindFarm(Site.from_table(directions, speeds, probability, 0.08), turbine, name).aep_gwh(x, y)
     for bins in (1, 18, 31):
         angle = np.deg2rad(bins * step)
         turned_x = x * np.cos(angle) + y * np.sin(angle)
         turned_y = -x * np.sin(angle) + y * np.cos(angle)
         site = Site.from_table(directions, speeds, np.roll(probability, bins, axis=0), 0.08)
-        assert WindFarm(site, turbine, name).aep(turned_x, turned_y) == pytest.approx(here, rel=1e-10, abs=0)
+        assert WindFarm(site, turbine, name).aep_gwh(turned_x, turned_y) == pytest.approx(here, rel=1e-10, abs=0)
 
 
 def test_a_regular_grid_can_be_shifted_too(site, turbine):
     """Many turbines exactly side by side: rounding must not decide who is in whose wake."""
     x, y = (720.0 * c.ravel() for c in np.meshgrid(np.arange(5.0), np.arange(5.0)))
     farm = WindFarm(site, turbine)
-    here = farm.aep(x, y)
-    assert farm.aep(x + 700_000.0, y + 6_200_000.0) == pytest.approx(here, rel=1e-10, abs=0)
-    assert farm.aep(x + 0.1, y + 0.7) == pytest.approx(here, rel=1e-10, abs=0)
+    here = farm.aep_gwh(x, y)
+    assert farm.aep_gwh(x + 700_000.0, y + 6_200_000.0) == pytest.approx(here, rel=1e-10, abs=0)
+    assert farm.aep_gwh(x + 0.1, y + 0.7) == pytest.approx(here, rel=1e-10, abs=0)
 
 
 @pytest.mark.parametrize("name", default_first(["nygaard_2022", "jensen"]))
@@ -54,10 +54,12 @@ def test_results_do_not_depend_on_threads(name, site, turbine):
     x, y = random_layout(66, seed=1)
     at_x, at_y = random_layout(50, seed=2)
     one, three = (WindFarm(site, turbine, name, threads=n) for n in (1, 3))
-    assert one.aep(x, y) == three.aep(x, y)
+    assert one.aep_gwh(x, y) == three.aep_gwh(x, y)
     for ours, theirs in zip(one.aep_gradient(x, y), three.aep_gradient(x, y), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(one.next_turbine_aep(x, y, at_x, at_y), three.next_turbine_aep(x, y, at_x, at_y))
+    np.testing.assert_array_equal(
+        one.next_turbine_aep_gwh(x, y, at_x, at_y), three.next_turbine_aep_gwh(x, y, at_x, at_y)
+    )
     ours, theirs = (f.sampled_aep_gradient(x, y, 500, np.random.default_rng(1)) for f in (one, three))
     np.testing.assert_array_equal(ours[1], theirs[1])
 
@@ -97,11 +99,11 @@ def test_simulation_adds_up(site, turbine):
     loss = simulation.condition_wake_loss
     assert loss.shape == (10, *weight.shape)
     np.testing.assert_allclose(
-        (loss * simulation.condition_free_power_mw * weight).sum(axis=(1, 2)) * 8.76,
+        (loss * simulation.condition_gross_power_mw * weight).sum(axis=(1, 2)) * 8.76,
         simulation.gross_aep_gwh - simulation.aep_gwh,
         rtol=1e-9,
     )
-    assert simulation.total_aep_gwh == pytest.approx(farm.aep(x, y), rel=1e-14)
+    assert simulation.total_aep_gwh == pytest.approx(farm.aep_gwh(x, y), rel=1e-14)
     assert 0 < simulation.total_wake_loss < 0.3
     assert farm.simulate(x, y).condition_power_mw is None
     assert farm.simulate(x, y).condition_wake_loss is None
@@ -112,8 +114,8 @@ def test_neighbours_cast_wakes_and_yield_nothing(site, turbines):
     near_x, near_y = random_layout(5, seed=7, origin=(697_000.0, 6_240_000.0))
     farm = WindFarm(site, turbines[0], neighbours=Neighbours(near_x, near_y, turbines[1]))
     both = WindFarm(site, [turbines[0]] * 12 + [turbines[1]] * 5).simulate(np.r_[x, near_x], np.r_[y, near_y])
-    assert farm.aep(x, y) == pytest.approx(both.aep_gwh[:12].sum(), rel=1e-13)
-    assert farm.aep(x, y) < WindFarm(site, turbines[0]).aep(x, y)
+    assert farm.aep_gwh(x, y) == pytest.approx(both.aep_gwh[:12].sum(), rel=1e-13)
+    assert farm.aep_gwh(x, y) < WindFarm(site, turbines[0]).aep_gwh(x, y)
     np.testing.assert_allclose(farm.simulate(x, y).aep_gwh, both.aep_gwh[:12], rtol=1e-13)
 
 
@@ -122,7 +124,7 @@ def test_a_further_turbine_with_its_rotor_is_one_more_turbine(name, site, turbin
     x, y = random_layout(9, seed=8)
     farm = WindFarm(site, turbines[0], name)
     at_x, at_y = np.array([701_000.0, 702_500.0]), np.array([6_241_500.0, 6_243_000.0])
-    foreseen = farm.next_turbine_aep(x, y, at_x, at_y, turbine=turbines[1])
+    foreseen = farm.next_turbine_aep_gwh(x, y, at_x, at_y, turbine=turbines[1])
     for i in range(2):
         more = WindFarm(site, [turbines[0]] * 9 + [turbines[1]], name).simulate(np.r_[x, at_x[i]], np.r_[y, at_y[i]])
         assert foreseen[i] == pytest.approx(more.aep_gwh[9], rel=1e-12)
@@ -133,7 +135,7 @@ def test_a_point_in_the_plane_of_a_turbine_is_in_its_wake():
     site = Site.from_table([270.0], [10.0], [[1.0]], 0.1)
     turbine = Turbine.generic(15, 240, 150)
     farm = WindFarm(site, turbine)
-    at, away = farm.next_turbine_aep([0.0], [0.0], [0.0, -1.0], [0.0, 0.0], rotor_average=False)
+    at, away = farm.next_turbine_aep_gwh([0.0], [0.0], [0.0, -1.0], [0.0, 0.0], rotor_average=False)
     assert at < 0.5 * away
 
 
@@ -148,7 +150,7 @@ def test_many_conditions_one_speed_each_equal_the_rose(turbine):
         ),
         turbine,
     )
-    assert series.aep(x, y) == pytest.approx(table.aep(x, y), rel=1e-13)
+    assert series.aep_gwh(x, y) == pytest.approx(table.aep_gwh(x, y), rel=1e-13)
     for ours, theirs in zip(series.aep_gradient(x, y), table.aep_gradient(x, y), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-14)
 
@@ -216,7 +218,7 @@ def test_the_same_seed_draws_the_same_conditions(site, turbine):
 def test_equal_turbines_are_one_type(site):
     x, y = random_layout(40, seed=16)
     many = WindFarm(site, [Turbine.generic(15, 240, 150) for _ in range(40)])
-    assert many.aep(x, y) == WindFarm(site, Turbine.generic(15, 240, 150)).aep(x, y)
+    assert many.aep_gwh(x, y) == WindFarm(site, Turbine.generic(15, 240, 150)).aep_gwh(x, y)
     assert len(many._engine.turbines) == 1
     assert Turbine.generic(15, 240, 150) != Turbine.generic(15, 240, 151)
 
@@ -224,10 +226,10 @@ def test_equal_turbines_are_one_type(site):
 def test_a_used_farm_can_be_pickled(site, turbine):
     farm = WindFarm(site, turbine)
     x, y = random_layout(5, seed=17)
-    aep = farm.aep(x, y)
+    aep = farm.aep_gwh(x, y)
     stored = pickle.dumps(farm)
     assert len(stored) < 1_000_000
-    assert pickle.loads(stored).aep(x, y) == aep
+    assert pickle.loads(stored).aep_gwh(x, y) == aep
 
 
 def test_the_layout_of_arrays_in_memory_compiles_nothing_new(turbine):
@@ -239,7 +241,7 @@ def test_the_layout_of_arrays_in_memory_compiles_nothing_new(turbine):
     aeps = []
     for table in (probability, np.asfortranarray(probability), readonly):
         farm = WindFarm(Site.from_table(directions, speeds, table, 0.08), turbine)
-        aeps.append(farm.aep(x, y))
+        aeps.append(farm.aep_gwh(x, y))
         kernel = farm._engine._kernels.energy
     assert len(set(aeps)) == 1
     if hasattr(kernel, "__wrapped__"):
@@ -249,7 +251,7 @@ def test_the_layout_of_arrays_in_memory_compiles_nothing_new(turbine):
 
 def test_no_turbines_no_energy(site, turbine):
     farm = WindFarm(site, turbine)
-    assert farm.aep([], []) == 0.0
+    assert farm.aep_gwh([], []) == 0.0
     assert farm.wake_loss([], []) == 0.0
     assert len(farm.simulate([], [], per_condition=True).condition_wake_loss) == 0
     aep, by_x, by_y = farm.aep_gradient([], [])
@@ -268,10 +270,10 @@ def test_a_growing_map_is_the_same_as_a_new_one(site, turbines):
         if count == 5:
             growing.keep(np.arange(30) % 3 > 0)
             at_x, at_y = at_x[np.arange(30) % 3 > 0], at_y[np.arange(30) % 3 > 0]
-        anew = farm.next_turbine_aep(x[:count], y[:count], at_x, at_y, rotor_average=False)
-        np.testing.assert_array_equal(growing.aep(x[:count], y[:count]), anew)
-    elsewhere = growing.aep(x[:4] + 500.0, y[:4])
-    anew = farm.next_turbine_aep(x[:4] + 500.0, y[:4], at_x, at_y, rotor_average=False)
+        anew = farm.next_turbine_aep_gwh(x[:count], y[:count], at_x, at_y, rotor_average=False)
+        np.testing.assert_array_equal(growing.aep_gwh(x[:count], y[:count]), anew)
+    elsewhere = growing.aep_gwh(x[:4] + 500.0, y[:4])
+    anew = farm.next_turbine_aep_gwh(x[:4] + 500.0, y[:4], at_x, at_y, rotor_average=False)
     np.testing.assert_array_equal(elsewhere, anew)
 
 
@@ -287,11 +289,11 @@ def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
         kinds, there = [Turbine.iea37_3_35mw()] * 10, Neighbours([699_000.0], [6_243_000.0], Turbine.iea37_3_35mw())
     farm = WindFarm(coarse, kinds, wake_model, neighbours=there)
     x, y = random_layout(10, seed=23, density_m=900.0)
-    whole = farm.aep(x, y)
+    whole = farm.aep_gwh(x, y)
     worth = farm.marginal_aep_gwh(x, y)
     for i in range(10):
         fewer = WindFarm(coarse, kinds[:i] + kinds[i + 1 :], wake_model, neighbours=there)
-        exact = whole - fewer.aep(np.delete(x, i), np.delete(y, i))
+        exact = whole - fewer.aep_gwh(np.delete(x, i), np.delete(y, i))
         own = farm.simulate(x, y).aep_gwh[i]
         assert worth[i] == pytest.approx(exact, abs=0.02 * own)
     at_x, at_y = random_layout(6, seed=24, density_m=1500.0)
@@ -299,7 +301,7 @@ def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
     gain = farm.next_turbine_gain(x, y, at_x, at_y, turbine=kinds[1])
     for i in range(6):
         more = WindFarm(coarse, [*kinds, kinds[1]], wake_model, neighbours=there)
-        exact = more.aep(np.r_[x, at_x[i]], np.r_[y, at_y[i]]) - whole
+        exact = more.aep_gwh(np.r_[x, at_x[i]], np.r_[y, at_y[i]]) - whole
         assert gain[i] == pytest.approx(exact, abs=0.02 * max(own, exact))
 
 
@@ -309,17 +311,19 @@ def test_worth_and_gain_are_exact_where_thrust_is_constant():
     farm = WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")
     x, y = random_layout(8, seed=25, density_m=500.0, apart_m=260.0)
     worth = farm.marginal_aep_gwh(x, y)
-    exact = [farm.aep(x, y) - farm.aep(np.delete(x, i), np.delete(y, i)) for i in range(8)]
+    exact = [farm.aep_gwh(x, y) - farm.aep_gwh(np.delete(x, i), np.delete(y, i)) for i in range(8)]
     np.testing.assert_allclose(worth, exact, rtol=1e-9)
     gain = farm.next_turbine_gain(x, y, [x[0] + 301.0], [y[0] - 17.0])
-    assert gain[0] == pytest.approx(farm.aep(np.r_[x, x[0] + 301.0], np.r_[y, y[0] - 17.0]) - farm.aep(x, y), rel=1e-9)
+    assert gain[0] == pytest.approx(
+        farm.aep_gwh(np.r_[x, x[0] + 301.0], np.r_[y, y[0] - 17.0]) - farm.aep_gwh(x, y), rel=1e-9
+    )
 
 
 def test_a_farm_that_grows_has_no_more_turbines_than_its_list(tiny_site, turbine):
     farm = WindFarm(tiny_site, [turbine] * 3)
-    assert len(farm.next_turbine_aep([0.0, 900.0], [0.0, 0.0], [2000.0], [0.0])) == 1
+    assert len(farm.next_turbine_aep_gwh([0.0, 900.0], [0.0, 0.0], [2000.0], [0.0])) == 1
     with pytest.raises(InputError, match="4 positions for a farm of 3 turbines"):
-        farm.next_turbine_aep(np.arange(4) * 900.0, np.zeros(4), [100.0], [5000.0])
+        farm.next_turbine_aep_gwh(np.arange(4) * 900.0, np.zeros(4), [100.0], [5000.0])
 
 
 @pytest.mark.tiny

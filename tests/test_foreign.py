@@ -77,7 +77,7 @@ def test_a_usual_group(one):
     assert found.is_valid
     assert not found.sealed
     result = found.result
-    assert (result.key, result.aep, result.diameter, result.status) == (KEY, 5300.5, 240.0, "success")
+    assert (result.key, result.aep_gwh, result.rotor_diameter_m, result.status) == (KEY, 5300.5, 240.0, "success")
     assert (result.origin, result.fingerprint, result.stop_reason, result.steps) == ("foreign", "", "", 0)
     np.testing.assert_array_equal(result.layout, layout_of(KEY))
     details = dict(result.details)
@@ -104,14 +104,14 @@ def test_an_impossible_aep_is_not_a_lost_layout(one, aep, note):
     found = one(aep=aep)
     assert found.is_valid
     assert found.status == found.result.status == "no-aep"
-    assert math.isnan(found.result.aep)
+    assert math.isnan(found.result.aep_gwh)
     assert found.details["aep_note"] == note
     assert stored_result(shard_bytes(found.result), KEY).status == "no-aep"
 
 
 @pytest.mark.parametrize("aep", [np.float32(100.5), [100.5], [[100.5]], np.array(100.5, dtype=">f8")])
 def test_forms_of_aep(one, aep):
-    assert one(aep=aep).result.aep == 100.5
+    assert one(aep=aep).result.aep_gwh == 100.5
 
 
 @pytest.mark.parametrize("value", [np.uint8(1), 1.0, "1", np.bytes_(b"1"), [1], np.array([1.0], dtype="f4")])
@@ -122,7 +122,7 @@ def test_forms_of_numbers_in_attributes(one, value):
 def test_attributes_may_be_missing(one):
     found = one(farm_idx=None, type_idx=None, n_turbines=None, diameter=None, ss_seed=None)
     assert found.is_valid
-    assert math.isnan(found.result.diameter)
+    assert math.isnan(found.result.rotor_diameter_m)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_diameter_that_is_none(one):
     for value in (0.0, -1.0, "large", [1.0, 2.0]):
         found = one(diameter=value)
         assert found.is_valid
-        assert math.isnan(found.result.diameter)
+        assert math.isnan(found.result.rotor_diameter_m)
         assert "diameter was" in found.details["diameter_note"]
 
 

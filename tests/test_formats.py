@@ -25,7 +25,7 @@ CAMPAIGN = builtin_campaign()
 
 def result_inside(farm=0, type_=5, count=6, aep=412.5):
     """Turbines that stand in the farm's area, one of them on its boundary in the middle of the longest edge."""
-    area = CAMPAIGN.area(farm)
+    area = CAMPAIGN.physics.area(farm)
     x, y = area.random_points(count, np.random.default_rng(1))
     corners = np.array(area.to_shapely().exterior.coords)
     longest = np.argmax(np.hypot(*np.diff(corners, axis=0).T))
@@ -114,7 +114,7 @@ def test_areas_in_degrees_are_where_they_were():
         assert area.is_valid
         corners = np.array(area.exterior.coords)
         middles = 0.5 * (corners[1:] + corners[:-1])
-        original = CAMPAIGN.area(farm).to_shapely()
+        original = CAMPAIGN.physics.area(farm).to_shapely()
         points = shapely.points(np.column_stack(utm(*middles.T)))
         assert shapely.distance(original.exterior, points).max() < 0.05
         on_boundary = shapely.geometry.shape(turbines[0]["geometry"])

@@ -60,8 +60,8 @@ def test_against_differences_on_smooth_curves(model, make_turbine):
     farm = WindFarm(site, make_turbine(), model)
     x, y = random_layout(8, seed=2, density_m=900.0, origin=(0, 0))
     aep, by_x, by_y = farm.aep_gradient(x, y)
-    assert aep == pytest.approx(farm.aep(x, y), rel=1e-13)
-    assert_close([by_x, by_y], differences(farm.aep, x, y, step=1.0), rel=1e-6)
+    assert aep == pytest.approx(farm.aep_gwh(x, y), rel=1e-13)
+    assert_close([by_x, by_y], differences(farm.aep_gwh, x, y, step=1.0), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_neighbours_are_not_moved_and_do_not_count(turbine):
     farm = WindFarm(site, smooth_turbine(), "bastankhah_gaussian", neighbours=near)
     x, y = np.array([0.0, 700.0, 300.0]), np.array([0.0, 200.0, 900.0])
     aep, by_x, by_y = farm.aep_gradient(x, y)
-    assert aep == pytest.approx(farm.aep(x, y), rel=1e-13)
+    assert aep == pytest.approx(farm.aep_gwh(x, y), rel=1e-13)
     assert len(by_x) == 3
-    assert_close([by_x, by_y], differences(farm.aep, x, y, step=1.0), rel=1e-6)
+    assert_close([by_x, by_y], differences(farm.aep_gwh, x, y, step=1.0), rel=1e-6)
 
 
 @pytest.mark.tiny
@@ -154,5 +154,5 @@ def test_forward_and_gradient_agree(name, tiny_site, turbine):
     x, y = np.array([0.0, 400.0, 150.0]), np.array([0.0, 900.0, 1900.0])
     farm = WindFarm(tiny_site, turbine, name)
     aep, by_x, by_y = farm.aep_gradient(x, y)
-    assert aep == pytest.approx(farm.aep(x, y), rel=1e-13)
-    assert_close([by_x, by_y], differences(farm.aep, x, y, step=1e-3), rel=2e-2)
+    assert aep == pytest.approx(farm.aep_gwh(x, y), rel=1e-13)
+    assert_close([by_x, by_y], differences(farm.aep_gwh, x, y, step=1e-3), rel=2e-2)

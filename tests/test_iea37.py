@@ -32,7 +32,7 @@ def test_every_layout():
     assert len(entries) == 39
     far = []
     for entry in entries:
-        mwh = farm().aep(entry["x_m"], entry["y_m"]) * 1e3
+        mwh = farm().aep_gwh(entry["x_m"], entry["y_m"]) * 1e3
         if abs(mwh - entry["aep_mwh_reported"]) > 1e-3:
             far.append((entry["case"], entry["who"], mwh, entry["aep_mwh_reported"]))
     assert not far
@@ -42,5 +42,5 @@ def test_without_wakes():
     wind = PROBLEM["wind"]
     site = Site.from_table(wind["direction_deg"], wind["speed_m_s"], wind["probability"], wind["turbulence_intensity"])
     x = np.linspace(-1000, 1000, 16)
-    aep = WindFarm(site, Turbine.iea37_3_35mw(), "no_wake").aep(x, x) * 1e3
+    aep = WindFarm(site, Turbine.iea37_3_35mw(), "no_wake").aep_gwh(x, x) * 1e3
     assert aep == pytest.approx(PROBLEM["cases"][0]["no_wake_aep_mwh"], rel=1e-9)

@@ -14,10 +14,10 @@ from leeward.store.format.keys import Key
 class Stored:
     key: Key
     layout: np.ndarray
-    aep: float
+    aep_gwh: float
     fingerprint: str
     origin: str = "leeward"
-    diameter: float = 240.0
+    rotor_diameter_m: float = 240.0
     status: str = "success"
     details: dict = field(default_factory=dict)
 
@@ -43,7 +43,7 @@ def moved(result, turbine, x, y):
 
 def test_a_sound_result(campaign, result):
     assert campaign.judge(result) is None
-    assert campaign.judge(replace(result, aep=result.aep * (1 + 1e-10))) is None
+    assert campaign.judge(replace(result, aep_gwh=result.aep_gwh * (1 + 1e-10))) is None
 
 
 def test_other_tasks(campaign, result):
@@ -59,7 +59,9 @@ def test_other_settings(campaign, result):
 def test_other_turbines(campaign, result):
     wrong = replace(result, layout=result.layout[:, :-1])
     assert campaign.judge(wrong) == "its layout has the shape (2, 11); expected (2, 12), for 12 turbines"
-    assert "its rotor diameter is 195 m; that of type 0 is 240 m" in campaign.judge(replace(result, diameter=195.0))
+    assert "its rotor diameter is 195 m; that of type 0 is 240 m" in campaign.judge(
+        replace(result, rotor_diameter_m=195.0)
+    )
 
 
 def test_not_finite(campaign, result):
@@ -77,17 +79,17 @@ def test_too_close(campaign, result):
 
 @pytest.mark.parametrize("aep", [0.0, -5.0, float("nan"), float("inf")])
 def test_impossible_aep(campaign, result, aep):
-    assert "expected a number above 0" in campaign.judge(replace(result, aep=aep))
-    assert campaign.judge(replace(result, aep=aep, status="no-aep")) is None
+    assert "expected a number above 0" in campaign.judge(replace(result, aep_gwh=aep))
+    assert campaign.judge(replace(result, aep_gwh=aep, status="no-aep")) is None
 
 
 def test_aep_of_another_layout(campaign, result):
-    assert "the wake engine computes" in campaign.judge(replace(result, aep=result.aep * (1 + 1e-8)))
+    assert "the wake engine computes" in campaign.judge(replace(result, aep_gwh=result.aep_gwh * (1 + 1e-8)))
 
 
 def test_results_of_another_method_version(campaign, result):
     """They are compared under that version; the wake engine of today says nothing of their AEP."""
-    newer = replace(result, fingerprint=campaign.fingerprint(0, 0, 7), details={"method_version": 7}, aep=1.0)
+    newer = replace(result, fingerprint=campaign.fingerprint(0, 0, 7), details={"method_version": 7}, aep_gwh=1.0)
     assert campaign.judge(newer) is None
     assert campaign.judge.aep(newer) is None
     assert "made with other settings" in campaign.judge(replace(newer, details={}))  # nobody knows that version
@@ -104,4 +106,4 @@ def test_a_version_that_is_not_stated_is_found(campaign, result, monkeypatch):
     assert campaign.fingerprints.version_of(result.key, result.fingerprint, None) == 1
     assert campaign.fingerprints.version_of(result.key, campaign.fingerprint(0, 0), None) == 3
     assert campaign.fingerprints.version_of(result.key, "0" * 64, None) is None
-    assert campaign.judge(replace(result, aep=1.0)) is None
+    assert campaign.judge(replace(result, aep_gwh=1.0)) is None

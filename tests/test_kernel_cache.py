@@ -32,7 +32,7 @@ FARM = """
 from leeward.wind import Site, Turbine, WindFarm
 site = Site.from_table([0.0, 90.0, 270.0], [8.0, 10.0], [[0.1, 0.2], [0.1, 0.2], [0.2, 0.2]], 0.1, kind="exact")
 farm = WindFarm(site, Turbine.generic(15, 240, 150), {model!r})
-print(repr(farm.aep([0.0, 900.0, 2000.0], [0.0, 30.0, -60.0])))
+print(repr(farm.aep_gwh([0.0, 900.0, 2000.0], [0.0, 30.0, -60.0])))
 """
 # Numba compiles this kernel in some hundredths of a second, and those of a farm in ten seconds. All use the same cache.
 KERNEL = """

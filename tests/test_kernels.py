@@ -124,10 +124,10 @@ def test_a_model_without_derivatives_takes_differences(model, tiny_site):
     farm, plain = (WindFarm(tiny_site, turbine, m) for m in (model, without_derivatives(model)))
     aep, by_x, by_y = plain.aep_gradient(x, y)
     _, *expected = farm.aep_gradient(x, y)
-    assert aep == pytest.approx(farm.aep(x, y), rel=1e-13)
+    assert aep == pytest.approx(farm.aep_gwh(x, y), rel=1e-13)
     np.testing.assert_allclose([by_x, by_y], expected, rtol=0, atol=1e-7 * np.abs(expected).max())
     step = np.array([0.0, 1e-2, 0.0])
-    difference = (plain.aep(x + step, y) - plain.aep(x - step, y)) / 2e-2
+    difference = (plain.aep_gwh(x + step, y) - plain.aep_gwh(x - step, y)) / 2e-2
     assert by_x[1] == pytest.approx(difference, rel=1e-5)
     assert model.remarks == ()
     assert "differences" in plain.wake_model.remarks[0]
@@ -189,6 +189,6 @@ def test_every_question_runs_uncompiled_too(name, tiny_site):
     estimate, by_x, by_y = farm.sampled_aep_gradient(x, y, 5, np.random.default_rng(0))
     assert estimate > 0
     assert len(by_x) == len(by_y) == 3
-    free = farm.next_turbine_aep([], [], [0.0], [0.0])[0]
+    free = farm.next_turbine_aep_gwh([], [], [0.0], [0.0])[0]
     assert free == pytest.approx(simulation.gross_aep_gwh[0], rel=1e-13)
-    assert farm.next_turbine_aep(x, y, [700.0], [700.0])[0] <= free * (1 + 1e-13)
+    assert farm.next_turbine_aep_gwh(x, y, [700.0], [700.0])[0] <= free * (1 + 1e-13)

@@ -39,7 +39,7 @@ def result_of(campaign, key):
     layout = np.array([left + (right - left) * places[0], low + (high - low) * places[1]])
     aep, _, _ = campaign.recompute(key, *layout)
     return dataclasses.replace(
-        own_result(*key), layout=layout, aep=aep, diameter=campaign.physics.diameter(key.type_idx)
+        own_result(*key), layout=layout, aep_gwh=aep, rotor_diameter_m=campaign.physics.rotor_diameter_m(key.type_idx)
     )
 
 
@@ -265,7 +265,7 @@ def test_optimise_takes_farm_and_type_by_name(ran, tmp_path):
     assert "5  x 10 MW, rotor 195 m" in done.stdout  # as many as the farm has
     assert "at least 390 m" in done.stdout  # the spacing of the campaign
     [layout] = read_layouts(tmp_path / "a.csv")
-    expected = load(ran / "campaign.yaml").physics.wind_farm(0).aep(layout.x, layout.y)
+    expected = load(ran / "campaign.yaml").physics.wind_farm(0).aep_gwh(layout.x, layout.y)
     assert f"{expected:.2f}  GWh" in done.stdout
     assert (
         "has 2 farms; choose one with --farm: 0" in leeward_here("optimise", *known, "--type", "0", cwd=tmp_path).stderr

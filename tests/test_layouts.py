@@ -32,7 +32,7 @@ def test_look_up(path):
         for key in ((0, 0, 2), "farm0_t0_s2", Key(0, 0, 2), (np.int64(0), 0, 2)):
             assert key in layouts
             assert layouts[key].seal == RESULTS[2].seal
-        assert layouts[10, 0, 0].aep == 7.0
+        assert layouts[10, 0, 0].aep_gwh == 7.0
         np.testing.assert_array_equal(layouts[0, 0, 1].x, RESULTS[1].layout[0])
         assert (0, 0, 9) not in layouts
         assert "nonsense" not in layouts
@@ -63,21 +63,21 @@ def test_as_xarray(path):
     assert (data.farm_idx.values.tolist(), data.seed.values.tolist()) == ([0, 10], [0, 1, 2])
     for result in RESULTS:
         one = data.sel(result.key._asdict())
-        np.testing.assert_array_equal([one.x[: result.n_turbines], one.y[: result.n_turbines]], result.layout)
-        assert np.isnan([one.x[result.n_turbines :], one.y[result.n_turbines :]]).all()
-        assert (one.key.item(), one.aep.item(), one.n_turbines.item()) == (
+        np.testing.assert_array_equal([one.x_m[: result.n_turbines], one.y_m[: result.n_turbines]], result.layout)
+        assert np.isnan([one.x_m[result.n_turbines :], one.y_m[result.n_turbines :]]).all()
+        assert (one.key.item(), one.aep_gwh.item(), one.n_turbines.item()) == (
             str(result.key),
-            result.aep,
+            result.aep_gwh,
             result.n_turbines,
         )
         assert (one.fingerprint.item(), one.steps.item()) == (result.fingerprint, result.steps)
     assert data.wake_loss.sel(farm_idx=0, seed=0).item() == 0.1
     none = data.sel(farm_idx=10, type_idx=0, seed=[1, 2])
-    assert np.isnan(none.x).all()
-    assert np.isnan([none.aep, none.steps]).all()
+    assert np.isnan(none.x_m).all()
+    assert np.isnan([none.aep_gwh, none.steps]).all()
     assert (set(none.key.values), set(none.status.values), set(none.n_turbines.values)) == ({""}, {""}, {0})
     assert data.n_turbines.dtype.kind == "i"
-    assert (data.aep.attrs["units"], data.x.attrs["units"], data.attrs["crs"]) == ("GWh", "m", "EPSG:25831")
+    assert (data.aep_gwh.attrs["units"], data.x_m.attrs["units"], data.attrs["crs"]) == ("GWh", "m", "EPSG:25831")
 
 
 def test_as_xarray_with_one_layout_of_each_farm_and_type(path):
@@ -85,20 +85,20 @@ def test_as_xarray_with_one_layout_of_each_farm_and_type(path):
     data = layouts.only([Key(0, 0, 2), Key(10, 0, 0)]).to_xarray(by_seed=False)
     assert dict(data.sizes) == {"farm_idx": 2, "type_idx": 1, "turbine": 5}
     assert data.seed.sel(type_idx=0).values.tolist() == [2, 0]
-    np.testing.assert_array_equal(data.x.sel(farm_idx=0, type_idx=0), RESULTS[2].x)
+    np.testing.assert_array_equal(data.x_m.sel(farm_idx=0, type_idx=0), RESULTS[2].x)
     with pytest.raises(InputError, match="several results for one farm and type"):
         layouts.to_xarray(by_seed=False)
 
 
 def test_a_grid_that_would_be_next_to_empty_is_refused():
-    row = {"aep": 1.0, "n_turbines": 50}
+    row = {"aep_gwh": 1.0, "n_turbines": 50}
     found = {Key(i, i, i): (np.zeros((2, 50)), row) for i in range(120)}
     with pytest.raises(
         InputError, match=r"120 farm_idx × 120 type_idx × 120 seed for 120 results .* 1\.3 GiB.*a table"
     ):
-        grid_dataset(found, ["aep", "n_turbines"], [])
+        grid_dataset(found, ["aep_gwh", "n_turbines"], [])
     few = {key: found[key] for key in list(found)[:12]}
-    assert grid_dataset(few, list(row), []).aep.count() == 12
+    assert grid_dataset(few, list(row), []).aep_gwh.count() == 12
 
 
 def test_as_pandas(path):
@@ -112,7 +112,7 @@ def test_as_pandas(path):
     assert len(turbines) == 3 + 4 + 5 + 5
     assert {*turbines.columns} <= {column.name for column in TURBINE_COLUMNS}
     assert turbines[turbines.key == "farm0_t0_s1"].x_m.tolist() == RESULTS[1].x.tolist()
-    assert set(turbines[turbines.key == "farm0_t0_s1"].layout_aep_gwh) == {RESULTS[1].aep}
+    assert set(turbines[turbines.key == "farm0_t0_s1"].layout_aep_gwh) == {RESULTS[1].aep_gwh}
     assert turbines[turbines.key == "farm0_t0_s1"].turbine.tolist() == [0, 1, 2, 3]
     with pytest.raises(InputError, match="expected 'layout' or 'turbine'"):
         layouts.to_pandas(per="farm")
@@ -136,7 +136,7 @@ def test_a_run_directory(tmp_path):
     assert len(layouts) == 4
     assert layouts[0, 0, 2].seal == RESULTS[2].seal
     assert layouts.campaign_text == "name: from the run\n"
-    assert layouts.to_xarray().aep.count() == 4
+    assert layouts.to_xarray().aep_gwh.count() == 4
 
 
 def test_foreign_files(tmp_path):

@@ -293,7 +293,7 @@ def test_without_a_date_the_time_of_the_file_counts(tmp_path, output):
     new = write_own_file(tmp_path / "new.h5", [own_result(aep=90.0)])
     os.utime(old, (1000, 1000))
     merge([new, old], output, prefer="newest")
-    assert found_in(output)["farm0_t0_s0"].aep == 90.0
+    assert found_in(output)["farm0_t0_s0"].aep_gwh == 90.0
 
 
 def test_different_settings_are_said(tmp_path, output):
@@ -312,7 +312,7 @@ def test_foreign_results_are_compared_by_layout_and_aep(tmp_path, output):
         output.unlink(missing_ok=True)
         report = merge(sources, output)
         assert (report.results, len(report.duplicates), report.no_aep) == (1, len(sources) - 1, 0)
-        assert found_in(output)["farm0_t0_s0"].aep == 100.0
+        assert found_in(output)["farm0_t0_s0"].aep_gwh == 100.0
     four = write_foreign_file(tmp_path / "worker_4.h5", [(0, 0, 0)], aep=101.0)
     with pytest.raises(BadSourceError, match="different AEP"):
         merge([one, four], output)
@@ -355,10 +355,10 @@ def test_a_missing_aep_is_computed_and_marked(crashed, output):
     report = merge([crashed], output, on_bad="skip", campaign=KnownCampaign(recompute=recompute))
     assert (report.no_aep, sorted(report.recomputed)) == (0, [Key(0, 0, seed) for seed in (2, 3, 7)])
     found = found_in(output)
-    assert (found["farm0_t0_s2"].aep, found["farm0_t0_s2"].status) == (502.0, "success")
+    assert (found["farm0_t0_s2"].aep_gwh, found["farm0_t0_s2"].status) == (502.0, "success")
     assert found["farm0_t0_s2"].details["aep_source"] == "recomputed"
     assert found["farm0_t0_s2"].details["min_spacing_m"] == 700.0
-    assert found["farm0_t0_s0"].aep == 100.0
+    assert found["farm0_t0_s0"].aep_gwh == 100.0
     before = digests(output)
     merge([crashed, output], output, on_bad="skip")  # the computed ones win, and nothing is lost
     assert digests(output) == before

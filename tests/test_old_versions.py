@@ -56,9 +56,9 @@ def assert_results(path, name, keys=None, computed=()):
             is_refined = name == "packed"  # refined by another version, if computed here
             if str(key) not in computed or (is_same_machine() and not is_refined):
                 assert (result.x.tolist(), result.y.tolist()) == (expected["x_m"], expected["y_m"]), key
-                assert (result.aep, result.digest) == (expected["aep_gwh"], expected["digest"]), key
+                assert (result.aep_gwh, result.digest) == (expected["aep_gwh"], expected["digest"]), key
             else:
-                assert result.aep == pytest.approx(expected["aep_gwh"], rel=5e-3 if is_refined else 1e-9), key
+                assert result.aep_gwh == pytest.approx(expected["aep_gwh"], rel=5e-3 if is_refined else 1e-9), key
                 assert is_refined or result.x.tolist() == pytest.approx(expected["x_m"], rel=0, abs=1e-6), key
 
 
@@ -97,7 +97,7 @@ def test_shards_beside_a_merged_file_and_tables(sample):
     for key, expected in NUMBERS["results"]["finished"].items():
         assert table.loc[key, "aep_gwh"] == expected["aep_gwh"]
         place = {name: table.loc[key, name] for name in ("farm_idx", "type_idx", "seed")}
-        assert grid["aep"].sel(place).item() == expected["aep_gwh"]
+        assert grid["aep_gwh"].sel(place).item() == expected["aep_gwh"]
 
 
 @every_sample
@@ -217,7 +217,7 @@ def test_salvage_of_another_script_s_file(sample):
         for key, result in layouts.items():
             expected = NUMBERS["results"]["adopted"][str(key)]
             assert (result.x.tolist(), result.y.tolist()) == (expected["x_m"], expected["y_m"])
-        assert layouts[0, 0, 0].aep == 250.0
+        assert layouts[0, 0, 0].aep_gwh == 250.0
         assert layouts[0, 0, 1].status == "no-aep"
 
 

@@ -39,7 +39,7 @@ def test_refinement_beats_its_start(problem):
     aep = [phase.aep_gwh for phase in solution.phases]
     assert aep == sorted(aep)
     assert sum(phase.seconds for phase in solution.phases) <= solution.seconds
-    assert solution.aep_gwh == pytest.approx(problem.farm.aep(solution.x, solution.y), rel=1e-13)
+    assert solution.aep_gwh == pytest.approx(problem.farm.aep_gwh(solution.x, solution.y), rel=1e-13)
     assert solution.wake_loss == pytest.approx(problem.farm.wake_loss(solution.x, solution.y), rel=1e-12)
     assert solution.min_spacing_m == problem.min_spacing_m(solution.x, solution.y)
 
@@ -62,7 +62,7 @@ def test_neighbours_count_in_wakes_and_spacing(small_site, turbine):
     for recipe in ("smart_start+refine", "smart_start", "random"):
         solution = optimise(problem, 2, recipe=recipe, work=LITTLE)
         assert_feasible(problem, solution.x, solution.y)
-        assert solution.aep_gwh == pytest.approx(problem.farm.aep(solution.x, solution.y), rel=1e-13)
+        assert solution.aep_gwh == pytest.approx(problem.farm.aep_gwh(solution.x, solution.y), rel=1e-13)
 
 
 def test_types_that_mix_have_spacings_of_their_own(small_site, turbines):
@@ -243,7 +243,7 @@ def test_polish_gains_on_the_full_rose(turbine):
     solution = optimise(problem, 0, effort="fast")
     by_phase = {phase.name: phase.aep_gwh for phase in solution.phases}
     assert by_phase["polish"] > by_phase["descent"]
-    assert solution.aep_gwh == pytest.approx(problem.farm.aep(solution.x, solution.y), rel=1e-13)
+    assert solution.aep_gwh == pytest.approx(problem.farm.aep_gwh(solution.x, solution.y), rel=1e-13)
 
 
 def test_a_good_start_is_polished_and_never_lost():

@@ -59,7 +59,7 @@ def test_aep_of_the_built_in_layout():
     _, turbine, x, y = builtin.example_layout()
     farm = WindFarm(builtin.site(), turbine)
     # made with TopFarm 2.7.1 and PyWake 2.6.20
-    assert farm.aep(x, y) == pytest.approx(5246.569031939287, rel=1e-9)
+    assert farm.aep_gwh(x, y) == pytest.approx(5246.569031939287, rel=1e-9)
     out = command("aep").stdout
     assert "5246.57  GWh" in out
     assert f"{farm.wake_loss(x, y):.2%}" in out
@@ -73,7 +73,7 @@ def test_aep_of_a_file(tmp_path, site_file):
     assert result.returncode == 0
     assert "x 10 MW, rotor 195 m" in result.stdout
     farm = WindFarm(Site.from_netcdf(site_file), Turbine.generic(10, 195, 150))
-    assert f"{farm.aep([0, 1000], [0, 0]):.2f}  GWh" in result.stdout
+    assert f"{farm.aep_gwh([0, 1000], [0, 0]):.2f}  GWh" in result.stdout
 
 
 def test_a_file_from_a_spreadsheet(tmp_path):

@@ -102,7 +102,7 @@ def test_the_assets_are_in_the_package():
 
 def test_links():
     assert LINKS.task(Key(1, 2, 3)) == "/task/farm1_t2_s3"
-    assert LINKS.tasks({"farm": 1, "state": None, "sort": "-aep"}) == "/tasks?farm=1&sort=-aep"
+    assert LINKS.tasks({"farm": 1, "state": None, "sort": "-aep_gwh"}) == "/tasks?farm=1&sort=-aep_gwh"
     report = Links(is_live=False, keys=frozenset({Key(1, 2, 3)}))
     assert (report.task(Key(1, 2, 3)), report.task(Key(0, 0, 0)), report.tasks({})) == ("#farm1_t2_s3", None, None)
 
@@ -314,7 +314,7 @@ def test_the_name_of_an_area_narrower_than_all_places():
 
 def test_a_map():
     shapes = [FarmShape(i, HOSTILE, ((SQUARE[0] + 20_000.0 * i,),), None) for i in range(3)]
-    best = {0: own_result(), 2: replace(own_result(), aep=math.nan)}
+    best = {0: own_result(), 2: replace(own_result(), aep_gwh=math.nan)}
     picture = farm_map(shapes, best, np.array([[-9e3, -90e3], [0.0, 0.0]]), "Where.", LINKS, {})
     numbers(picture)
     assert picture.count('class="neighbour"') == 1  # the other one is far away

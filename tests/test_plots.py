@@ -112,7 +112,7 @@ def test_wrong_shapes(ax, wrong, says):
 
 
 def test_before_and_after(problem, solution):
-    start = (X - 100, Y, problem.farm.aep(X - 100, Y))
+    start = (X - 100, Y, problem.farm.aep_gwh(X - 100, Y))
     figure = plots.layout_figure(problem, solution, start)
     assert [ax.get_title().split("\n")[0] for ax in figure.axes[:2]] == ["start", "optimised"]
     headline = figure.get_suptitle()

@@ -71,7 +71,7 @@ def test_valid_results_with_and_without_contents(own_file):
     assert all(found.is_valid and found.sealed and found.result is None for found in results)
     original = own_result(seed=1)
     assert results[1].digest == original.digest
-    assert results[1].aep == original.aep
+    assert results[1].aep_gwh == original.aep_gwh
     assert (results[1].attributes["n_turbines"], results[1].attributes["diameter"]) == (5, 240.0)
     assert results[1].details["host"] == "node"
     results, file = read_one(own_file, contents=True, sha256=True)
@@ -231,7 +231,7 @@ def test_the_first_format_is_read_for_ever():
     assert [found.status for found in results] == ["success", "success", "no-aep"]
     first = results[0].result
     assert first.layout.tolist() == [[1000.5, 2000.25, 3000.125], [10.0, 20.0, 30.0]]
-    assert first.aep == 5246.57
+    assert first.aep_gwh == 5246.57
     assert first.details["aep_by_phase"].tolist() == [5000.0, 5246.57]
     assert first.details["reproducible"] is True
     assert first.history.tolist() == [[0.0, 100.0], [5000.0, 5246.57]]

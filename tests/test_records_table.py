@@ -60,7 +60,7 @@ def test_a_stored_layout(name, stored):
     case, record = CASES[name], stored[name]
     assert len(record.x) == case.turbines
     assert violations(case, record.x, record.y) == []
-    assert record.aep_mwh == pytest.approx(1e3 * problem_of(case).farm.aep(record.x, record.y), rel=1e-9)
+    assert record.aep_mwh == pytest.approx(1e3 * problem_of(case).farm.aep_gwh(record.x, record.y), rel=1e-9)
     if name in IEA37:
         assert record.aep_mwh == pytest.approx(record_cases.formulas_mwh(case, record.x, record.y), rel=1e-9)
 
@@ -121,7 +121,7 @@ def test_case_study_3_as_published():
     """The example layout is from the case study's file iea37-ex-opt3.yaml, which states this AEP too."""
     case, published = CASES["iea37-cs3"], record_cases.iea37_cs3_figures()["published_mwh"]
     x, y = records.read_layout(DATA / "iea37-cs3-example.csv")
-    for aep_mwh in (record_cases.formulas_mwh(case, x, y), 1e3 * problem_of(case).farm.aep(x, y)):
+    for aep_mwh in (record_cases.formulas_mwh(case, x, y), 1e3 * problem_of(case).farm.aep_gwh(x, y)):
         assert aep_mwh == pytest.approx(published["example_layout"], rel=1e-9)
     gross_mwh = 1e3 * problem_of(case).farm.simulate(x, y).gross_aep_gwh.sum()
     assert gross_mwh == pytest.approx(published["no_wake"], rel=1e-9)
@@ -133,7 +133,7 @@ def test_case_study_3_as_published():
 def test_only_a_better_layout_replaces_a_record(folder, stored):
     best = stored[SMALL.name]
     turned = (best.x + 1j * best.y) * np.exp(0.1j) * (1 - 1e-12)
-    aep = 1e3 * problem_of(SMALL).farm.aep(turned.real, turned.imag)
+    aep = 1e3 * problem_of(SMALL).farm.aep_gwh(turned.real, turned.imag)
     worse, better = sorted([best, Record(turned.real, turned.imag, aep, "a test", 3)], key=lambda one: one.aep_mwh)
     for candidate, replaces in ((worse, True), (worse, False), (better, True), (worse, False)):
         assert record_files.update_records({SMALL.name: candidate}) == ([SMALL.name] if replaces else [])

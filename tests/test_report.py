@@ -89,17 +89,17 @@ def test_what_it_shows(report):
 
 def test_its_figures_are_those_of_the_results(ran, report):
     every = list(results(ran / "layouts.h5").values())
-    best = max(every, key=lambda result: result.aep)
+    best = max(every, key=lambda result: result.aep_gwh)
     words = " ".join(Page(report).texts)
-    assert f"{best.aep:.2f}" in words
+    assert f"{best.aep_gwh:.2f}" in words
     assert best.fingerprint in words
     drawn = re.findall(r'<article id="(farm\d+_t\d+_s\d+)">(.*?)</article>', report, re.S)
     assert len(drawn) == 2
     for key, article in drawn:
         result = next(result for result in every if str(result.key) == key)
-        assert result.aep == max(other.aep for other in every if other.key[:2] == result.key[:2])
+        assert result.aep_gwh == max(other.aep_gwh for other in every if other.key[:2] == result.key[:2])
         assert article.count('class="turbine"') == result.n_turbines
-        assert f"{result.aep:.2f} GWh" in article
+        assert f"{result.aep_gwh:.2f} GWh" in article
 
 
 def test_the_example_loads_the_data(ran, report):
@@ -114,7 +114,7 @@ def test_the_example_takes_the_best_of_all(ran):
     seen = snapshot(ran / "layouts.run")
     first, second = seen.cells
     for cell in seen.cells:
-        cells = [replace(one, best_aep=2.0 if one is cell else 1.0) for one in (first, second)]
+        cells = [replace(one, best_aep_gwh=2.0 if one is cell else 1.0) for one in (first, second)]
         assert f"best = layouts[&quot;{cell.best_key}&quot;]" in str(document._loading(replace(seen, cells=cells)))
 
 

@@ -74,7 +74,7 @@ def test_one_command(crashed):
         result = found[f"farm0_t0_s{seed}"]
         assert np.array_equal(result.layout, layout(seed))
         assert result.origin == FOREIGN
-        assert result.aep == pytest.approx(true[seed], rel=1e-12)
+        assert result.aep_gwh == pytest.approx(true[seed], rel=1e-12)
         assert result.details.get("aep_source") == ("recomputed" if seed in (2, 3, 4) else None)
     checked = leeward_here("check", "layouts.h5", "--complete", "--deep", cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -100,7 +100,7 @@ def test_step_by_step(crashed):
     )
     assert merged.returncode == 3, merged.stderr  # not all is there
     assert len(results(folder / "rescued.h5")) == 9
-    assert results(folder / "rescued.h5")["farm0_t0_s4"].aep == pytest.approx(true[4], rel=1e-12)
+    assert results(folder / "rescued.h5")["farm0_t0_s4"].aep_gwh == pytest.approx(true[4], rel=1e-12)
     missing = leeward_here("missing", "rescued.h5", "--csv", "missing.csv", cwd=folder)
     assert missing.returncode == 3
     assert (folder / "missing.csv").read_text().count("farm0_t0_s") == 3
@@ -153,12 +153,12 @@ def test_the_wake_engine_judges_and_not_the_stored_aep(tmp_path):
     for seed, claimed in ((0, true[0]), (1, 5e-324), (2, true[2] * (1 + 1e-7))):
         result = found[f"farm0_t0_s{seed}"]
         assert np.array_equal(result.layout, layout(seed))
-        assert result.aep == pytest.approx(true[seed], rel=1e-12)
+        assert result.aep_gwh == pytest.approx(true[seed], rel=1e-12)
         assert result.details["aep_claimed"] == claimed
         assert "aep_source" not in result.details
         assert result.details["wake_loss"] == pytest.approx(campaign.recompute(result.key, *result.layout)[1])
     listed = adopted(tmp_path)["disagreeing"]
-    assert [(one["key"], one["file"], one["aep_claimed"]) for one in listed] == [
+    assert [(one["key"], one["file"], one["claimed_aep_gwh"]) for one in listed] == [
         ("farm0_t0_s0", "inflated.h5", 1e300),
         ("farm0_t0_s1", "tiny.h5", 5e-324),
     ]
@@ -201,14 +201,14 @@ def test_an_own_result_with_a_wrong_aep_is_not_believed(tmp_path):
     make_campaign(tmp_path, seeds=2, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", "-o", "other.h5", cwd=tmp_path).returncode == 0
     own = results(tmp_path / "other.h5")
-    wrong = replace(own["farm0_t0_s1"], aep=own["farm0_t0_s1"].aep * 2)
+    wrong = replace(own["farm0_t0_s1"], aep_gwh=own["farm0_t0_s1"].aep_gwh * 2)
     write_own_file(tmp_path / "changed.h5", [own["farm0_t0_s0"], wrong])
     done = leeward_here("run", "campaign.yaml", "--adopt", "changed.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = results(tmp_path / "layouts.h5")
     assert found["farm0_t0_s0"].digest == own["farm0_t0_s0"].digest
-    assert (found["farm0_t0_s1"].origin, found["farm0_t0_s1"].aep) == (FOREIGN, own["farm0_t0_s1"].aep)
-    assert found["farm0_t0_s1"].details["aep_claimed"] == wrong.aep
+    assert (found["farm0_t0_s1"].origin, found["farm0_t0_s1"].aep_gwh) == (FOREIGN, own["farm0_t0_s1"].aep_gwh)
+    assert found["farm0_t0_s1"].details["aep_claimed"] == wrong.aep_gwh
 
 
 @pytest.mark.slow
@@ -225,7 +225,7 @@ def test_results_adopted_by_an_older_leeward_are_shown_and_adopted_again(tmp_pat
         assert said in shown.stdout
     assert leeward_here("run", "campaign.yaml", "--adopt", "old.h5", cwd=tmp_path).returncode == 0
     result = results(tmp_path / "layouts.h5")["farm0_t0_s0"]
-    assert (result.aep, result.details["aep_claimed"]) == (true, 1e300)
+    assert (result.aep_gwh, result.details["aep_claimed"]) == (true, 1e300)
     assert not {"aep_here", "aep_source"} & result.details.keys()
     assert leeward_here("run", "campaign.yaml", "-o", "b.h5", "--adopt", "layouts.h5", cwd=tmp_path).returncode == 0
     assert results(tmp_path / "b.h5")["farm0_t0_s0"].details["aep_claimed"] == 1e300

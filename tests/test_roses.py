@@ -74,7 +74,7 @@ def test_a_reduced_rose_ranks_layouts_as_the_full_one(name, turbine):
     objective = Objective(problem)
     rng = np.random.default_rng(0)
     layouts = [problem.repaired(*fill_at_random(problem, NOWHERE, NOWHERE, rng)) for _ in range(12)]
-    full = np.array([farm.aep(*layout) for layout in layouts])
+    full = np.array([farm.aep_gwh(*layout) for layout in layouts])
     judged = np.array([objective.judge(*layout)[1] for layout in layouts])
     assert np.std(judged - full) < 0.05 * np.std(full)
     assert judged == pytest.approx(full, rel=0.005)  # the gross yield is that of the full rose

@@ -44,7 +44,7 @@ with printable_streams(), display({0: "north"}, quiet=False, as_json=False) as h
     hear({"event": "began", **facts})
     hear({"event": "compiling"})
     hear({"event": "compiled", "seconds": 23.4})
-    hear({"event": "done", "key": "farm0_t0_s0", "aep": 5.0})
+    hear({"event": "done", "key": "farm0_t0_s0", "aep_gwh": 5.0})
 """
 
 

@@ -107,7 +107,7 @@ def test_what_lies_beyond_the_cut_is_never_made_up(tmp_path):
             path.write_bytes(content[:length])
             for one in recoverer.recover(path).results:
                 assert np.array_equal(one.result.layout, layout_of((0, 0, 0)))
-                assert one.result.aep == 100.0 or one.status == "no-aep"
+                assert one.result.aep_gwh == 100.0 or one.status == "no-aep"
     assert length == end
     assert recover(tmp_path / "a.h5", tmp_path).plausible == 1
 
@@ -217,7 +217,7 @@ def test_layouts_that_are_no_results(tmp_path, share, fewest):
     truncate(path, share)
     found = recover(path, tmp_path)
     assert len(found.results) >= fewest
-    assert {one.result.aep for one in found.results} <= {100.0}
+    assert {one.result.aep_gwh for one in found.results} <= {100.0}
 
 
 def test_a_carver_that_comes_to_no_end_is_told(tmp_path, monkeypatch):
@@ -340,7 +340,7 @@ def test_the_command(crashed):
     assert len(found) >= 18
     for one in found.values():
         assert np.array_equal(one.layout, layout(one.key.seed))
-        assert one.aep == true[one.key.seed]
+        assert one.aep_gwh == true[one.key.seed]
         assert one.details["evidence"] == "plausible"
     rows = {line.split()[0]: line.split()[-5:] for line in done.stdout.splitlines() if "worker_10" in line}
     assert rows["layouts.h5_temp/worker_102.h5"] == ["not-hdf5", "10", "0", "10", "0+"]
@@ -416,7 +416,7 @@ def test_salvaged_layouts_are_inside_and_spaced(crashed):
     assert "To keep them without checking against the campaign: leeward salvage odd.h5 -o s.h5" in done.stdout
     assert sorted(results(folder / "s.h5")) == ["farm0_t0_s0"]
     assert "breaks a constraint" in done.stdout
-    assert results(folder / "s.h5")["farm0_t0_s0"].aep == campaign.recompute(Key(0, 0, 0), *layout(0))[0]
+    assert results(folder / "s.h5")["farm0_t0_s0"].aep_gwh == campaign.recompute(Key(0, 0, 0), *layout(0))[0]
 
 
 def test_a_quarantine_that_is_named(tmp_path):
@@ -478,7 +478,7 @@ def test_two_files_with_different_results_of_a_key(tmp_path):
     assert "leeward salvage a.h5 b.h5 -o s.h5 --prefer best" in done.stdout
     done = leeward_here("salvage", "a.h5", "b.h5", "-o", "s.h5", "--prefer", "best", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert results(tmp_path / "s.h5")["farm0_t0_s2"].aep == 100.0
+    assert results(tmp_path / "s.h5")["farm0_t0_s2"].aep_gwh == 100.0
 
 
 def test_salvaged_sources_are_never_removed(crashed):

@@ -154,8 +154,8 @@ def found_result(original, *, sealed=False, evidence="plausible", key=None, layo
     result = Result(
         key=key or original.key,
         layout=original.layout if layout is None else layout,
-        aep=energy,
-        diameter=original.diameter,
+        aep_gwh=energy,
+        rotor_diameter_m=original.diameter,
         fingerprint="",
         stop_reason="",
         steps=0,

@@ -42,7 +42,7 @@ def test_smart_start_without_chance_takes_the_best_point_each_time(small_site, t
     for count in range(1, 5):
         x, y = solution.x[:count], solution.y[:count]
         free = (np.hypot(grid_x[:, None] - x, grid_y[:, None] - y) >= 720).all(axis=1)
-        yields = WindFarm(site, turbine).next_turbine_aep(x, y, grid_x[free], grid_y[free], rotor_average=False)
+        yields = WindFarm(site, turbine).next_turbine_aep_gwh(x, y, grid_x[free], grid_y[free], rotor_average=False)
         there = np.hypot(grid_x[free] - solution.x[count], grid_y[free] - solution.y[count]) == 0
         assert yields[there] == pytest.approx(yields.max(), rel=1e-12)
 

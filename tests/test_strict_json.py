@@ -74,6 +74,6 @@ def test_tables_have_no_such_distance(lone, tmp_path):
 def test_arrays_of_a_layout_whose_energy_nobody_knows(lone):
     campaign = load(lone[0] / "campaign.yaml")
     with open_layouts(lone[0] / "layouts.h5") as layouts:
-        plant = plant_of(replace(layouts["farm0_t0_s0"], aep=math.nan), campaign)
+        plant = plant_of(replace(layouts["farm0_t0_s0"], aep_gwh=math.nan), campaign)
     [content] = array_pieces(SimpleNamespace(plant=plant, ending=".json"))
     assert strict(content.decode())["aep_gwh"] is None

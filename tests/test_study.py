@@ -68,9 +68,9 @@ def test_aep_windows_and_losses_follow_from_the_series(tmp_path):
     result = study.evaluate(EvaluationKey(0, 0))
     np.testing.assert_allclose(result.aep_gwh, result.farm_power_mw.mean(axis=1) * 8.76, rtol=1e-13)
     np.testing.assert_allclose(result.window_power_mw[:, 0], result.farm_power_mw[:, :10].mean(axis=1), rtol=1e-13)
-    assert result.gross_aep_gwh == pytest.approx(result.aep("none"), rel=1e-13)
-    assert result.loss("all") > max(result.loss("external"), result.loss("internal")) > 0.0
-    assert result.loss("none") == pytest.approx(0.0, abs=1e-12)
+    assert result.gross_aep_gwh == pytest.approx(result.case_aep_gwh("none"), rel=1e-13)
+    assert result.wake_loss("all") > max(result.wake_loss("external"), result.wake_loss("internal")) > 0.0
+    assert result.wake_loss("none") == pytest.approx(0.0, abs=1e-12)
     assert result.details["windows"] == "first,all"
 
 
@@ -93,13 +93,15 @@ def test_a_rose_gives_the_aep_of_the_campaign(tmp_path):
     campaign = leeward.load(tmp_path / "campaign.yaml")
     target = study.target(0)
     farm = WindFarm(campaign.physics.site, target.turbine)
-    assert study.evaluate(EvaluationKey(0, 0)).aep("all") == pytest.approx(farm.aep(target.x, target.y), rel=1e-12)
+    assert study.evaluate(EvaluationKey(0, 0)).case_aep_gwh("all") == pytest.approx(
+        farm.aep_gwh(target.x, target.y), rel=1e-12
+    )
     one, other = study.neighbours(1)
     x, y = np.concatenate([one.x, other.x]), np.concatenate([one.y, other.y])
     neighbours = Neighbours(x, y, [one.turbine] * 4 + [other.turbine] * 4)
     farm = WindFarm(campaign.physics.site, target.turbine, neighbours=neighbours)
     result = study.evaluate(EvaluationKey(0, 1))
-    assert result.aep("all") == pytest.approx(farm.aep(target.x, target.y), rel=1e-12)
+    assert result.case_aep_gwh("all") == pytest.approx(farm.aep_gwh(target.x, target.y), rel=1e-12)
     assert result.farm_power_mw is None
 
 
@@ -116,12 +118,12 @@ def test_a_scenario_overrides_wind_turbulence_and_wake_model(tmp_path):
     ]
     data["scenarios"] = {"file": str(write_scenarios(tmp_path, rows))}
     study = load_study(data)
-    narrow, wide, elsewhere = (study.evaluate(EvaluationKey(0, number)).aep("all") for number in range(3))
+    narrow, wide, elsewhere = (study.evaluate(EvaluationKey(0, number)).case_aep_gwh("all") for number in range(3))
     assert wide > narrow
     assert elsewhere != narrow
     assert len({study.fingerprint(key) for key in study.tasks()}) == 3
     alone = load_study(data | {"winds": {"measured": other | {"start": "2020-02-20"}, "modelled": wind}})
-    assert alone.evaluate(EvaluationKey(0, 0)).aep("all") == pytest.approx(elsewhere, rel=1e-12)
+    assert alone.evaluate(EvaluationKey(0, 0)).case_aep_gwh("all") == pytest.approx(elsewhere, rel=1e-12)
 
 
 # --- tasks and fingerprints ---
@@ -232,7 +234,7 @@ def test_targets_are_selected_by_their_aep(tmp_path, monkeypatch):
     study = load_study(data | {"targets": {"best": "of each farm and type"}})
     assert len(study.targets) == 4
     with leeward.open_layouts(tmp_path / "layouts.h5") as layouts:
-        best = max((layouts[0, 1, seed] for seed in range(2)), key=lambda result: result.aep)
+        best = max((layouts[0, 1, seed] for seed in range(2)), key=lambda result: result.aep_gwh)
     assert f"run:{best.key}" in study.targets.values()
     assert len(load_study(data | {"targets": {"only": "farm=1"}}).targets) == 4
     assert load_study(data | {"targets": f"run:{best.key}"}).targets == {0: f"run:{best.key}"}

@@ -49,7 +49,7 @@ def test_status(cli, paths, alone):
     code, text = cli("status", alone, "--json")
     data = json.loads(text)
     assert (data["kind"], data["done"], data["expected"], data["scenarios"]) == ("evaluations", 10, 12, 6)
-    assert data["rows"][0]["mean_loss"] == pytest.approx(
+    assert data["rows"][0]["mean_wake_loss"] == pytest.approx(
         sum(w * (0.1 + 0.01 * s) for s, w in small_study().weights.items()) / sum(small_study().weights.values())
     )
     assert cli("status", alone, "--seed", 1)[0] == 2
@@ -78,7 +78,7 @@ def test_show(cli, paths, alone):
     assert "alone:farm2_t1_s0         4         17  2030-01-18" in text
     assert small_study().fingerprint(EvaluationKey(0, 3)) in text
     code, text = cli("show", "0,3", alone, "--csv", "-")
-    assert text.splitlines()[0] == "case,aep_gwh,loss,first,whole"
+    assert text.splitlines()[0] == "case,aep_gwh,wake_loss,first_power_mw,whole_power_mw"
     assert len(text.splitlines()) == 5
     assert cli("show", "target1_scenario5", alone)[0] == 1
     assert cli("show", "farm0_t0_s0", alone)[0] == 2

@@ -68,7 +68,7 @@ def test_tasks(model):
     assert "1 task" in page(model, "/tasks", state="failed")
     lines = page(model, "/tasks.csv", state="done").splitlines()
     assert len(lines) == 11
-    assert lines[0] == "key,target_idx,scenario_idx,target,scenario,state,aep_gwh,gross_aep_gwh,loss"
+    assert lines[0] == "key,target_idx,scenario_idx,target,scenario,state,aep_gwh,gross_aep_gwh,wake_loss"
 
 
 @pytest.mark.parametrize("path", ["/settings", "/workers", "/failures", "/audit"])

@@ -41,11 +41,11 @@ def grid():
 def test_a_table_of_sectors_is_the_weibull_climate(weibull, probability, turbine):
     """On a regular grid exact directions are far off: rows stand in each other's wake, or never do."""
     x, y = grid()
-    expected = WindFarm(weibull, turbine).aep(x, y)
+    expected = WindFarm(weibull, turbine).aep_gwh(x, y)
     bins = Site.from_table(SECTORS, SPEEDS, probability, 0.06)
-    assert WindFarm(bins, turbine).aep(x, y) == pytest.approx(expected, rel=1e-9)
+    assert WindFarm(bins, turbine).aep_gwh(x, y) == pytest.approx(expected, rel=1e-9)
     exact = Site.from_table(SECTORS, SPEEDS, probability, 0.06, kind="exact")
-    assert abs(WindFarm(exact, turbine).aep(x, y) / expected - 1.0) > 0.01
+    assert abs(WindFarm(exact, turbine).aep_gwh(x, y) / expected - 1.0) > 0.01
 
 
 def test_edges_of_speed_bins(probability):
@@ -158,8 +158,8 @@ def test_a_site_file_is_not_spread_twice(tmp_path, probability, turbine):
     path = tmp_path / "site.nc"
     xarray.Dataset({"P": (("wd", "ws"), probability), "TI": 0.06}, coords={"wd": SECTORS, "ws": SPEEDS}).to_netcdf(path)
     x, y = random_layout(20, seed=3)
-    from_file = WindFarm(Site.from_netcdf(path), turbine).aep(x, y)
-    assert WindFarm(Site.from_table(SECTORS, SPEEDS, probability, 0.06), turbine).aep(x, y) == pytest.approx(
+    from_file = WindFarm(Site.from_netcdf(path), turbine).aep_gwh(x, y)
+    assert WindFarm(Site.from_table(SECTORS, SPEEDS, probability, 0.06), turbine).aep_gwh(x, y) == pytest.approx(
         from_file, rel=1e-12
     )
 
@@ -184,11 +184,11 @@ def campaign(**table):
 
 def test_a_campaign_stores_what_its_table_is():
     bins, exact = campaign(), campaign(kind="exact")
-    assert len(bins.site.conditions.direction) == 360
+    assert len(bins.physics.site.conditions.direction) == 360
     assert bins.fingerprint(0, 0) == campaign(kind="bins").fingerprint(0, 0) != exact.fingerprint(0, 0)
     for made in (bins, exact):
         again = Campaign.from_text(made.frozen_text(), "frozen")
-        assert again.site.settings() == made.physics.site.settings()
+        assert again.physics.site.settings() == made.physics.site.settings()
         assert again.fingerprint(0, 0) == made.fingerprint(0, 0)
     assert campaign(wind_speeds_m_s=[7, 9, 11], speed_bins="edges").fingerprint(0, 0) == bins.fingerprint(0, 0)
 
@@ -201,5 +201,5 @@ def test_old_frozen_tables_are_exact(tmp_path):
     assert "speed_bins" not in text
     (tmp_path / "campaign.yaml").write_text(text)
     for old in (Campaign.from_text(text, "frozen"), load(tmp_path / "campaign.yaml")):
-        assert old.site.settings()["kind"] == "exact"
+        assert old.physics.site.settings()["kind"] == "exact"
         assert old.fingerprint(0, 0) == exact.fingerprint(0, 0)

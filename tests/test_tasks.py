@@ -59,7 +59,7 @@ def test_states(tmp_path):
         "farm7_t3_s9": "done",
     }
     assert list(states) == [str(key) for key in sorted(map(Key.parse, states))]
-    assert tasks.find(Key(7, 3, 9)).aep == pytest.approx(107.309)
+    assert tasks.find(Key(7, 3, 9)).aep_gwh == pytest.approx(107.309)
     assert tasks.find(Key(7, 3, 8)) is None
     assert tasks.find(Key(0, 0, 99)) is None
     assert tasks.find(Key(10**9 - 1, 0, 10**10 - 1)) is None
@@ -72,7 +72,7 @@ def test_nothing_at_all(tmp_path):
     assert len(tasks) == 0
     assert tasks.find(Key(0, 0, 0)) is None
     assert tasks.best_key(0, 0) is None
-    assert keys(tasks, order="aep", backwards=True) == []
+    assert keys(tasks, order="aep_gwh", backwards=True) == []
 
 
 def test_every_filter_and_order_against_plain_loops(tmp_path):
@@ -86,10 +86,10 @@ def test_every_filter_and_order_against_plain_loops(tmp_path):
             aep, loss = float(rng.integers(1, 4)), float(rng.random())
             result = own_result(farm, 0, seed, turbines=3, aep=aep, wake_loss=loss, seconds=float(rng.integers(1, 4)))
             store(paths, result)
-            entry |= {"state": "done", "aep": aep, "n_turbines": 3, **result.details}
+            entry |= {"state": "done", "aep_gwh": aep, "n_turbines": 3, **result.details}
         shown.append(entry)
     tasks = table(paths)
-    orders = ("key", "state", "aep", "wake_loss", "seconds", "n_turbines", "min_spacing_m")
+    orders = ("key", "state", "aep_gwh", "wake_loss", "seconds", "n_turbines", "min_spacing_m")
     choices = itertools.product((None, 0, 1, 5), (None, 3, 99), (None, "done", "missing"), orders, (False, True))
     for farm, seed, state, order, backwards in choices:
         kept = [
@@ -120,8 +120,8 @@ def test_the_best(tmp_path):
 
 def test_what_an_address_says():
     assert task_filter({}) == TaskFilter()
-    given = {"farm": "3", "type": " 1 ", "seed": "0", "state": "done", "sort": "-aep", "page": "9"}
-    assert task_filter(given) == TaskFilter(3, 1, 0, "done", "aep", True)
+    given = {"farm": "3", "type": " 1 ", "seed": "0", "state": "done", "sort": "-aep_gwh", "page": "9"}
+    assert task_filter(given) == TaskFilter(3, 1, 0, "done", "aep_gwh", True)
     for name, text in (
         ("farm", "-1"),
         ("seed", "1.0"),

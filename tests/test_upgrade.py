@@ -35,7 +35,7 @@ def finished(tmp_path_factory):
 
 def without_version(result):
     details = {name: value for name, value in result.details.items() if name != "method_version"}
-    return replace(result, aep=1.001 * result.aep, details=details)
+    return replace(result, aep_gwh=1.001 * result.aep_gwh, details=details)
 
 
 @pytest.fixture

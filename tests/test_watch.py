@@ -109,8 +109,8 @@ def test_counts_by_farm_and_type(paths):
     assert (seen.done, seen.missing) == (4, 6)
     first, second = seen.cells
     assert (first.done, first.expected, first.best_key) == (3, 5, "farm0_t0_s2")
-    assert first.best_aep == pytest.approx(100.002)
-    assert first.median_aep == pytest.approx(100.001)
+    assert first.best_aep_gwh == pytest.approx(100.002)
+    assert first.median_aep_gwh == pytest.approx(100.001)
     assert (second.done, second.best_key) == (1, "farm1_t0_s4")
     beside = snapshot(paths.output, now=NOW)  # which is not there yet
     assert replace(beside, path=seen.path) == seen
@@ -205,7 +205,7 @@ def test_workers(paths):
     assert [name for name, worker in workers.items() if worker.looks_hung] == ["hung"]
     assert workers["hung"].age_s == pytest.approx(16.0)
     fresh = workers["fresh"]
-    assert (fresh.task, fresh.step, fresh.phase, fresh.best_aep) == ("farm0_t0_s1", 7, "refine", 101.5)
+    assert (fresh.task, fresh.step, fresh.phase, fresh.best_aep_gwh) == ("farm0_t0_s1", 7, "refine", 101.5)
     assert fresh.task_s == pytest.approx(100, abs=1.5)
     assert seen.running == 3
     assert seen.owner.state == "alive"

@@ -56,9 +56,9 @@ def test_a_wrong_token(browser, token):
 def test_the_token_becomes_a_cookie(browser):
     token = browser.dashboard.access.token
     assert len(token) >= 43
-    status, headers, body = browser.ask(f"/tasks?farm=1&token={token}&sort=-aep", cookie=False)
+    status, headers, body = browser.ask(f"/tasks?farm=1&token={token}&sort=-aep_gwh", cookie=False)
     assert (status, body) == (303, b"")
-    assert headers["Location"] == "/tasks?farm=1&sort=-aep"
+    assert headers["Location"] == "/tasks?farm=1&sort=-aep_gwh"
     name, _, flags = headers["Set-Cookie"].partition("; ")
     assert name == f"{browser.dashboard.access.cookie_name}={token}"
     assert set(flags.split("; ")) == {"Path=/", "HttpOnly", "SameSite=Lax"}

@@ -43,7 +43,7 @@ VALUES = [
         "",
         "done",
         "failed",
-        "-aep",
+        "-aep_gwh",
         "aep",
         "--aep",
         "-",

@@ -77,7 +77,7 @@ def test_many_results_come_back_as_they_were(output, count):
         assert file.attrs["created"].decode().endswith("Z")
         group = file["farm0_t0_s0"]
         assert np.array_equal(group["layout"][()], some[0].layout)
-        assert group["aep"][()] == some[0].aep
+        assert group["aep"][()] == some[0].aep_gwh
         assert np.array_equal(group["history"][()], some[0].history)
         assert group["layout"].fletcher32
 
@@ -94,11 +94,11 @@ def test_every_bit_of_every_value_survives(output):
     strange = own_result(**details)
     absent = dataclasses.replace(
         own_result(seed=1),
-        aep=float(odd[0]),
+        aep_gwh=float(odd[0]),
         status=NO_AEP,
         origin=FOREIGN,
         fingerprint="",
-        diameter=float("nan"),
+        rotor_diameter_m=float("nan"),
         history=None,
     )
     written = write_merged(output, [strange, absent], {})
@@ -120,7 +120,7 @@ def test_the_index_is_of_this_very_file(output):
     write_merged(output, some, FACTS)
     lines = list(whole_lines(output_index(output)))
     assert [line["key"] for line in lines] == [str(one.key) for one in some]
-    assert lines[0]["aep"] == some[0].aep
+    assert lines[0]["aep"] == some[0].aep_gwh
     assert lines[0]["wake_loss"] == 0.1
     os.utime(output, ns=(0, 0))
     assert output_index(output) is None
@@ -441,17 +441,17 @@ def foreign(**changes):
 
 @pytest.mark.slow
 def test_a_foreign_result_is_its_layout_and_its_aep(output):
-    unknown = foreign(aep=float("nan"), status=NO_AEP)
+    unknown = foreign(aep_gwh=float("nan"), status=NO_AEP)
     write_merged(output, [unknown], FACTS)
-    write_merged(output, [foreign(aep=77.0)], FACTS)  # the same layout, now with an aep
+    write_merged(output, [foreign(aep_gwh=77.0)], FACTS)  # the same layout, now with an aep
     with pytest.raises(OutputHoldsMoreError):
         write_merged(output, [unknown], FACTS)
     with pytest.raises(OutputHoldsMoreError):
-        write_merged(output, [foreign(aep=78.0)], FACTS)
-    write_merged(output, [foreign(aep=77.0, diameter=1.0)], FACTS)
-    write_merged(output, [dataclasses.replace(own_result(), aep=77.0)], FACTS)
+        write_merged(output, [foreign(aep_gwh=78.0)], FACTS)
+    write_merged(output, [foreign(aep_gwh=77.0, rotor_diameter_m=1.0)], FACTS)
+    write_merged(output, [dataclasses.replace(own_result(), aep_gwh=77.0)], FACTS)
     with pytest.raises(OutputHoldsMoreError):  # which knew what made it
-        write_merged(output, [foreign(aep=77.0)], FACTS)
+        write_merged(output, [foreign(aep_gwh=77.0)], FACTS)
 
 
 def test_a_damaged_output_is_kept_under_another_name(output):

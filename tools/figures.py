@@ -81,7 +81,7 @@ def energies() -> dict[str, list[float]]:
         peer = peer_site(_site_file(Path(folder)))
         for name, colour in zip(MODELS, COLOURS, strict=True):
             farm, other = WindFarm(site, turbine, name), peer_farm(wake_model(name), peer, [turbine])
-            pairs = [(farm.aep(x, y), float(other(x, y).aep().sum())) for x, y in layouts]
+            pairs = [(farm.aep_gwh(x, y), float(other(x, y).aep().sum())) for x, y in layouts]
             found[name] = [abs(ours / theirs - 1.0) for ours, theirs in pairs]
             axes.plot(FARM_SIZES, np.maximum(found[name], 1e-17), "o", color=colour, label=name, alpha=0.85)
     axes.axhline(PROMISED, color="#b3261e", linewidth=1, linestyle="--")

@@ -116,11 +116,11 @@ class Quantity(NamedTuple):
 
     name: str
     unit: str
-    order: Literal["aep", "capacity_factor"]
+    order: Literal["aep_gwh", "capacity_factor"]
     scale: float
 
 
-AEP = Quantity("AEP", "GWh", "aep", 1.0)
+AEP = Quantity("AEP", "GWh", "aep_gwh", 1.0)
 CAPACITY_FACTOR = Quantity("capacity factor", "%", "capacity_factor", 100.0)
 
 

@@ -148,16 +148,16 @@ def _real_result(campaign: Campaign, key: Key, details: dict[str, str]) -> Resul
     rows, columns = np.divmod(np.arange(TURBINES), 5)
     x = 9000.0 * key.farm_idx + 500.0 + 1000.0 * columns + rng.uniform(-150, 150, TURBINES)
     y = 500.0 + 1000.0 * rows + rng.uniform(-150, 150, TURBINES)
-    aep = float(campaign.problem(key.farm_idx, 0).farm.aep(x, y))
+    aep = float(campaign.problem(key.farm_idx, 0).farm.aep_gwh(x, y))
     return Result(
-        key, np.array([x, y]), aep, campaign.physics.diameter(0), "", "", 0, origin="foreign", details=details
+        key, np.array([x, y]), aep, campaign.physics.rotor_diameter_m(0), "", "", 0, origin="foreign", details=details
     )
 
 
 def _write_foreign(parent: h5py.Group, result: Result, options: dict[str, object]) -> None:
-    attributes = {"diameter": result.diameter, **result.details}
+    attributes = {"diameter": result.rotor_diameter_m, **result.details}
     group = write_foreign_group(
-        parent, result.key, layout=result.layout, aep=result.aep, turbines=TURBINES, **attributes
+        parent, result.key, layout=result.layout, aep=result.aep_gwh, turbines=TURBINES, **attributes
     )
     if options:
         del group["layout"]

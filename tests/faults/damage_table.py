@@ -70,11 +70,11 @@ def _error(stored: Result | None, found: Result) -> str:
         return f"a turbine off by {_class(metres, ((1e-3, '< 1 mm'), (1.0, '1 mm to 1 m')), '> 1 m')}"
     if found.status == NO_AEP:
         return UNKNOWN_AEP
-    part = abs(found.aep - stored.aep) / stored.aep
+    part = abs(found.aep_gwh - stored.aep_gwh) / stored.aep_gwh
     if part > 0:
         return f"AEP off by {_class(part, ((1e-9, '< 1e-9 of it'), (1e-3, '1e-9 to 1e-3 of it')), '> 1e-3 of it')}"
-    if found.diameter != stored.diameter:
-        return "another rotor diameter" if math.isfinite(found.diameter) else "no rotor diameter"
+    if found.rotor_diameter_m != stored.rotor_diameter_m:
+        return "another rotor diameter" if math.isfinite(found.rotor_diameter_m) else "no rotor diameter"
     if any(found.details.get(name) != value for name, value in stored.details.items()) or (
         found.details.keys() - stored.details.keys() - {"source", "evidence"}
     ):
@@ -116,7 +116,7 @@ def _has_other_aep(found: Result, campaign: Campaign) -> bool:
     ):
         return False
     aep = campaign.problem(key.farm_idx, key.type_idx).farm.aep(found.x, found.y)
-    return abs(found.aep - aep) > 1e-8 * aep
+    return abs(found.aep_gwh - aep) > 1e-8 * aep
 
 
 def _class(value: float, classes: Iterable[tuple[float, str]], last: str) -> str:

@@ -35,14 +35,14 @@ Place = tuple[int, int]  # position of the file among the sources, position of t
 class Choice(NamedTuple):
     """The best layout of a key so far, with the numbers that the wake engine computed for it.
 
-    aep: GWh. wake_loss: a fraction. spacing: distance between the two closest turbines, m.
+    wake_loss: a fraction. min_spacing_m: distance between the two closest turbines.
     """
 
     place: Place
     digest: str
-    aep: float
+    aep_gwh: float
     wake_loss: float
-    spacing: float
+    min_spacing_m: float
 
 
 @dataclass
@@ -135,22 +135,22 @@ class Adopter:
         except InputError as error:
             adoption.refuse(found, f"the wake engine rejects this layout: {error}")
             return
-        if not (math.isfinite(choice.aep) and choice.aep > 0):
-            adoption.refuse(found, f"the wake engine computes an AEP of {choice.aep:g} GWh for this layout")
+        if not (math.isfinite(choice.aep_gwh) and choice.aep_gwh > 0):
+            adoption.refuse(found, f"the wake engine computes an AEP of {choice.aep_gwh:g} GWh for this layout")
             return
-        off = abs(found.aep - choice.aep) / choice.aep
+        off = abs(found.aep_gwh - choice.aep_gwh) / choice.aep_gwh
         if found.status == SUCCESS and not off <= SAME_AEP:
-            facts = {"key": str(found.key), "file": str(found.path), "aep_claimed": found.aep, "aep": choice.aep}
-            adoption.disagreeing.append({**facts, "relative": off})
+            facts = {"key": str(found.key), "file": str(found.path), "claimed_aep_gwh": found.aep_gwh}
+            adoption.disagreeing.append({**facts, "aep_gwh": choice.aep_gwh, "relative": off})
         if found.key in best:
             adoption.not_the_best += 1  # this one or the earlier one is not the best, or both are equal
-        if found.key not in best or choice.aep > best[found.key].aep:
+        if found.key not in best or choice.aep_gwh > best[found.key].aep_gwh:
             best[found.key] = choice
 
     def _too_close(self, key: Key, result: Result) -> str | None:
         """Return a reason if turbines are closer than a rotor diameter and the campaign forbids that, else None."""
         problem = self._campaign.problem(key.farm_idx, key.type_idx)
-        diameter = self._campaign.physics.diameter(key.type_idx)
+        diameter = self._campaign.physics.rotor_diameter_m(key.type_idx)
         spacing = problem.min_spacing_m(*result.layout)
         if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
             return None
@@ -172,11 +172,11 @@ class Adopter:
         """Return the result to be stored. A result that leeward made with the same settings is unchanged."""
         campaign, adoption, key = self._campaign, self._adoption, result.key
         is_own = result.origin == OWN and result.fingerprint == campaign.fingerprint(key.farm_idx, key.type_idx)
-        if is_own and abs(result.aep - choice.aep) <= AEP_TOLERANCE * choice.aep:
+        if is_own and abs(result.aep_gwh - choice.aep_gwh) <= AEP_TOLERANCE * choice.aep_gwh:
             return result
         violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
         details: dict[str, Value] = {name: value for name, value in result.details.items() if name not in REPLACED}
-        details |= {"wake_loss": choice.wake_loss, "min_spacing_m": choice.spacing}
+        details |= {"wake_loss": choice.wake_loss, "min_spacing_m": choice.min_spacing_m}
         if result.origin == OWN:
             details["source_fingerprint"] = result.fingerprint
             details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
@@ -184,11 +184,18 @@ class Adopter:
         if result.status == NO_AEP:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
-        elif "aep_claimed" not in details or abs(result.aep - choice.aep) > SAME_AEP * choice.aep:
-            details["aep_claimed"] = result.aep  # a repeated adoption keeps the AEP of the first file
+        elif "aep_claimed" not in details or abs(result.aep_gwh - choice.aep_gwh) > SAME_AEP * choice.aep_gwh:
+            details["aep_claimed"] = result.aep_gwh  # a repeated adoption keeps the AEP of the first file
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
             adoption.violating[str(key)] = violation.worst_m
-        diameter = result.diameter if result.diameter == result.diameter else campaign.physics.diameter(key.type_idx)
-        facts = {"aep": choice.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
-        return replace(result, **facts, details=details)  # type: ignore[arg-type]
+        diameter = result.rotor_diameter_m
+        return replace(
+            result,
+            aep_gwh=choice.aep_gwh,
+            rotor_diameter_m=campaign.physics.rotor_diameter_m(key.type_idx) if math.isnan(diameter) else diameter,
+            fingerprint="",
+            status=SUCCESS,
+            origin=FOREIGN,
+            details=details,
+        )

@@ -39,7 +39,7 @@ HEADER = (
 MOVED = {  # old names of attributes
     "area": "physics.area",
     "capacity_wanted_mw": "physics.capacity_wanted_mw",
-    "diameter": "physics.diameter",
+    "diameter": "physics.rotor_diameter_m",
     "hub_height_m": "physics.hub_height_m",
     "installed_mw": "physics.installed_mw",
     "n_turbines": "physics.n_turbines",

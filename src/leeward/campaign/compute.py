@@ -114,8 +114,8 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
     return Result(
         key=key,
         layout=np.array([solution.x, solution.y]),
-        aep=solution.aep_gwh,
-        diameter=campaign.physics.diameter(key.type_idx),
+        aep_gwh=solution.aep_gwh,
+        rotor_diameter_m=campaign.physics.rotor_diameter_m(key.type_idx),
         fingerprint=campaign.fingerprint(key.farm_idx, key.type_idx),
         stop_reason=solution.stop_reason.name.lower(),
         steps=solution.steps,

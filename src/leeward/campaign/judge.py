@@ -64,21 +64,21 @@ class Judge:
     def _aep(self, result: Result) -> str | None:
         if result.status == NO_AEP:
             return None
-        if not (math.isfinite(result.aep) and result.aep > 0):
-            return f"its AEP is {result.aep:g} GWh; expected a number above 0"
+        if not (math.isfinite(result.aep_gwh) and result.aep_gwh > 0):
+            return f"its AEP is {result.aep_gwh:g} GWh; expected a number above 0"
         campaign, key = self._campaign, result.key
         is_other_version = version_of(campaign, result) != campaign.fingerprints.method_version
         # the wake engine gives different numbers, or cannot be used
         if is_other_version or not campaign.physics.wake_model_is_known:
             return None
         try:
-            computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(*result.layout)
+            computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep_gwh(*result.layout)
         except InputError as error:
             return f"the wake engine rejects its layout: {error}"
-        off = abs(result.aep - computed) / computed
+        off = abs(result.aep_gwh - computed) / computed
         if not off <= AEP_TOLERANCE:
             return (
-                f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, "
+                f"its AEP is {result.aep_gwh:.9g} GWh; the wake engine computes {computed:.9g} GWh, "
                 f"a relative difference of {off:.1e}"
             )
         return None
@@ -103,9 +103,11 @@ def _turbine_mismatch(campaign: "Campaign", result: Result) -> str | None:
     if not np.isfinite(layout).all():
         turbine = int(np.flatnonzero(~np.isfinite(layout).all(axis=0))[0])
         return f"turbine {turbine} is at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
-    diameter = campaign.physics.diameter(key.type_idx)
-    if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=DIAMETER_TOLERANCE):
-        return f"its rotor diameter is {result.diameter:g} m; that of type {key.type_idx} is {diameter:g} m"
+    diameter = campaign.physics.rotor_diameter_m(key.type_idx)
+    if math.isfinite(result.rotor_diameter_m) and not math.isclose(
+        result.rotor_diameter_m, diameter, rel_tol=DIAMETER_TOLERANCE
+    ):
+        return f"its rotor diameter is {result.rotor_diameter_m:g} m; that of type {key.type_idx} is {diameter:g} m"
     return None
 
 

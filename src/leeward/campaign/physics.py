@@ -16,6 +16,7 @@ from leeward.campaign.spec import (
     SiteSpec,
     TimeSeriesSpec,
 )
+from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.readers.document import Document, Place
 from leeward.readers.tables import numbers_in
@@ -57,6 +58,8 @@ class Numbered(dict[int, Any]):
 class Physics:
     """The farms, turbine types and wind of a campaign."""
 
+    diameter = Renamed("rotor_diameter_m")
+
     def __init__(self, spec: CampaignSpec, document: Document, import_folders: Sequence[str]) -> None:
         name = spec.name or "campaign"
         self.farms = Numbered("farm_idx", name, {farm.farm_idx or 0: farm for farm in spec.farm_list})
@@ -79,7 +82,7 @@ class Physics:
         """Return the installed power of a farm (MW): number of turbines × rated power."""
         return self.n_turbines(farm_idx, type_idx) * self.rated_power_mw(type_idx)
 
-    def diameter(self, type_idx: int) -> float:
+    def rotor_diameter_m(self, type_idx: int) -> float:
         """Return the rotor diameter of a turbine type, m."""
         return float(self.types[type_idx].rotor_diameter_m)
 

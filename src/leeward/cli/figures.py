@@ -53,7 +53,7 @@ def draw_layout(wanted: Wanted) -> Figure:
     campaign, key = wanted.campaign, _one_key(wanted)
     result = find_result(wanted.place, key).result
     # show the stored AEP, as all commands do: another program may have used another wake model
-    placed = plots.PlacedTurbines(result.x, result.y, result.aep, installed_of(campaign, result))
+    placed = plots.PlacedTurbines(result.x, result.y, result.aep_gwh, installed_of(campaign, result))
     return plots.layout_figure(runs.layout_problem(campaign, key), placed, name=runs.title_of(campaign, key))
 
 

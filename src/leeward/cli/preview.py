@@ -210,7 +210,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
                 "name": campaign.types[kind],
                 "n_turbines": campaign.physics.n_turbines(farm, kind),
                 "installed_mw": campaign.physics.installed_mw(farm, kind),
-                "wanted_mw": campaign.physics.capacity_wanted_mw(farm),
+                "capacity_wanted_mw": campaign.physics.capacity_wanted_mw(farm),
                 "fits": (farm, kind) not in shown.tight,
             }
             for farm, kind in shown.tasks

@@ -90,11 +90,11 @@ class RunBar(Bar):
         text = None if kind == "compiling" else sentence(event, self._noun)  # the bar has a row for it
         if text is not None:
             self.console.print(printable(text), highlight=False, markup=False)
-        if kind == "done" and self._names and event.get("aep") is not None:
+        if kind == "done" and self._names and event.get("aep_gwh") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
-            if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
+            if event["aep_gwh"] > self._best.get(farm, (0.0, ""))[0]:
                 # replace the dict, because another thread may be drawing the table
-                self._best = {**self._best, farm: (event["aep"], event["key"])}
+                self._best = {**self._best, farm: (event["aep_gwh"], event["key"])}
         if kind in ("began", "done", "failed", "again"):
             done = pace.done + pace.failed
             self.update(self._task, description=f"{self._noun}s", total=pace.total, completed=done, state=str(pace))
@@ -217,7 +217,7 @@ def _adopted(event: dict[str, Any]) -> str:
     if event["disagreeing"]:
         parts.append(f"{len(event['disagreeing'])} had an AEP that differs from the computed one, which is used")
     disagreements = (
-        f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+        f"{one['file']}: {one['key']}: {one['claimed_aep_gwh']:.9g} GWh stored, {one['aep_gwh']:.9g} GWh computed"
         for one in event["disagreeing"]
     )
     return "\n  ".join(["; ".join(parts), *disagreements])

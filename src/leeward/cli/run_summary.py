@@ -127,7 +127,7 @@ def _target_row(name: str, found: Sequence[tuple[float, Brief]], wanted: int) ->
     if not found or not total:
         return [*row, "-", "-", "-", "-"]
     aep, loss = (sum(weight * one[place] for weight, one in found) / total for place in (0, 1))
-    aeps = [one.aep for _, one in found]
+    aeps = [one.aep_gwh for _, one in found]
     return [*row, f"{aep:.2f}", f"{loss:z.2%}", f"{min(aeps):.2f}", f"{max(aeps):.2f}"]
 
 
@@ -177,7 +177,7 @@ def _table(report: RunReport) -> str:
     for key in report.wanted:
         if key in report.results:
             found[key[:2]].append(report.results[key])
-    known = {pair: [brief for brief in briefs if not math.isnan(brief.aep)] for pair, briefs in found.items()}
+    known = {pair: [brief for brief in briefs if not math.isnan(brief.aep_gwh)] for pair, briefs in found.items()}
     best = _best_types(campaign, known)
     has_wanted = any(campaign.physics.capacity_wanted_mw(farm) is not None for farm, _ in tasks)
     header = ["farm", "type", "done", "failed", "MW", *(["short MW"] if has_wanted else [])]
@@ -201,7 +201,7 @@ def _best_types(campaign: Campaign, known: dict[Pair, list[Brief]]) -> set[Pair]
     for (farm, kind), briefs in known.items():
         if briefs:
             installed, by_factor = campaign.physics.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm)
-            ranked.setdefault(farm, []).append((merit(max(briefs).aep, installed, by_factor), -kind))
+            ranked.setdefault(farm, []).append((merit(max(briefs).aep_gwh, installed, by_factor), -kind))
     return {(farm, -max(types)[1]) for farm, types in ranked.items() if len(types) > 1}
 
 
@@ -209,9 +209,9 @@ def _yields(known: list[Brief], installed_mw: float) -> list[str]:
     """Return best AEP, capacity factor, median AEP and wake loss as text. known: results with an AEP."""
     if not known:
         return ["-", "-", "-", "-"]
-    best, median = max(known), statistics.median(brief.aep for brief in known)
+    best, median = max(known), statistics.median(brief.aep_gwh for brief in known)
     loss = "-" if math.isnan(best.wake_loss) else f"{best.wake_loss:z.2%}"
-    return [f"{best.aep:.2f}", f"{capacity_factor(best.aep, installed_mw):.2%}", f"{median:.2f}", loss]
+    return [f"{best.aep_gwh:.2f}", f"{capacity_factor(best.aep_gwh, installed_mw):.2%}", f"{median:.2f}", loss]
 
 
 def _advice(report: RunReport, command: str) -> Iterator[str]:

@@ -88,9 +88,9 @@ def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str,
     from leeward.campaign.remarks import installed_of, optimiser_words
 
     details, key = dict(result.details), result.key
-    yield "AEP", "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
+    yield "AEP", "not known" if math.isnan(result.aep_gwh) else f"{result.aep_gwh:.4f} GWh"
     installed = installed_of(campaign, result)
-    factor = capacity_factor(result.aep, installed)
+    factor = capacity_factor(result.aep_gwh, installed)
     yield "installed", "not known" if math.isnan(installed) else f"{installed:.6g} MW"
     yield "capacity factor", "not known" if math.isnan(factor) else f"{factor:.2%}"
     details.pop("installed_mw", None)
@@ -98,7 +98,7 @@ def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str,
         value = details.pop(name, None)
         if isinstance(value, float) and math.isfinite(value):
             yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)
-    yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
+    yield "turbines", f"{result.n_turbines}, rotor {result.rotor_diameter_m:g} m"
     if campaign is not None and key.farm_idx in campaign.farms:
         yield "farm", f"{key.farm_idx} {campaign.farms[key.farm_idx]}"
     if campaign is not None and key.type_idx in campaign.types:

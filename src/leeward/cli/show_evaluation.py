@@ -31,7 +31,8 @@ def show_evaluation(place: Path, text: str, campaign: str | None, target: Path |
     result = seen.result
     if not isinstance(result, Evaluation):
         raise BadSourceError(f"{seen.file}: {key} is not an evaluation")
-    header, rows = ["case", "aep_gwh", "loss", *_windows(result)], _cases(result)
+    powers = [f"{name}_power_mw" for name in _windows(result)]
+    header, rows = ["case", "aep_gwh", "wake_loss", *powers], _cases(result)
     if as_csv:
         print(csv_table(header, rows), end="")
         return
@@ -74,10 +75,10 @@ def _windows(result: Evaluation) -> list[str]:
 
 
 def _cases(result: Evaluation) -> list[tuple[str, float, float, *tuple[float, ...]]]:
-    """Return a row for each case: AEP (GWh), loss (fraction) and the mean power of each window (MW)."""
+    """Return a row for each case: AEP (GWh), wake loss (fraction) and the mean power of each window (MW)."""
     power = result.window_power_mw
     means = [[] for _ in result.cases] if power is None else power.tolist()
-    return [(case, result.aep(case), result.loss(case), *means[i]) for i, case in enumerate(result.cases)]
+    return [(case, result.case_aep_gwh(case), result.wake_loss(case), *means[i]) for i, case in enumerate(result.cases)]
 
 
 def _facts(result: Evaluation) -> Iterator[tuple[str, str]]:

@@ -131,15 +131,18 @@ def _targets(seen: "watch.StudySnapshot") -> Iterator[str]:
     rows = (_target_row(row) for row in seen.rows)
     more = f" targets: {command('status', seen.path, '--json')}"
     yield table(rows, header=header, right=range(2, len(header)), most=MOST_LISTED, rest=more)
-    if seen.case and any(row.mean_loss is not None for row in seen.rows):
+    if seen.case and any(row.mean_wake_loss is not None for row in seen.rows):
         yield f"  of the case {seen.case}, over the scenarios that are done, by their weights"
     if seen.failed:
         yield "  (n!): n tasks failed"
 
 
 def _target_row(row: "watch.TargetSeen") -> list[object]:
-    aep = "-" if row.mean_aep is None else f"{row.mean_aep:.2f}"
-    losses = ("-" if loss is None else f"{loss:z.2%}" for loss in (row.mean_loss, row.least_loss, row.largest_loss))
+    aep = "-" if row.mean_aep_gwh is None else f"{row.mean_aep_gwh:.2f}"
+    losses = (
+        "-" if loss is None else f"{loss:z.2%}"
+        for loss in (row.mean_wake_loss, row.least_wake_loss, row.largest_wake_loss)
+    )
     return [row.target_idx, row.name, _cell_text(row), aep, *losses]
 
 
@@ -172,7 +175,7 @@ def _grid_rows(
         if best is not None:
             power = "-" if best.installed_mw is None else f"{best.installed_mw:.6g}"
             factor = "-" if best.capacity_factor is None else f"{best.capacity_factor:.2%}"
-            words = [f"{best.best_aep:.2f}", power, factor, str(best.best_key)]
+            words = [f"{best.best_aep_gwh:.2f}", power, factor, str(best.best_key)]
         yield [f"{farm} {name}", *map(_cell_text, row), *words]
 
 
@@ -204,10 +207,10 @@ def _workers(seen: "watch.Progress") -> Iterator[str]:
 
 def _worker_row(worker: "watch.WorkerSeen", seen: "watch.Progress") -> list[str]:
     best = ""
-    if worker.best_aep is not None and isinstance(seen, watch.Snapshot):
+    if worker.best_aep_gwh is not None and isinstance(seen, watch.Snapshot):
         key = watch.key_of(worker.task or "")
-        power = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
-        best = f", {worker.best_aep:.2f} GWh so far" + (f" ({power})" if power else "")
+        power = "" if key is None else yield_words(worker.best_aep_gwh, seen.installed_mw(*key[:2]))
+        best = f", {worker.best_aep_gwh:.2f} GWh so far" + (f" ({power})" if power else "")
     doing = f"{worker.phase or worker.state}, step {worker.step}{best}" if worker.task else worker.state
     since = "" if worker.task_s is None else f"for {duration(worker.task_s)}"
     hung = "LOOKS HUNG: " if worker.looks_hung else ""

@@ -109,7 +109,7 @@ def _best(layouts: Layouts) -> list[Key]:
     found: dict[tuple[int, int], tuple[float, Key]] = {}
     for result in layouts.results():
         pair = result.key.farm_idx, result.key.type_idx
-        rank = (math.inf if math.isnan(result.aep) else -result.aep), result.key
+        rank = (math.inf if math.isnan(result.aep_gwh) else -result.aep_gwh), result.key
         found[pair] = min(found.get(pair, rank), rank)
     return [key for _, key in found.values()]
 

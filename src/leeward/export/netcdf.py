@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 
 # long_name of each variable, and standard_name where CF has one
 LONG_NAMES = {column.name: column.meaning for column in LAYOUT_COLUMNS} | {
-    "x": "easting of the turbine",
-    "y": "northing of the turbine",
-    "aep": "annual energy production",
+    "x_m": "easting of the turbine",
+    "y_m": "northing of the turbine",
+    "aep_gwh": "annual energy production",
     "installed_mw": "installed power of the layout",
-    "n_turbines": "number of turbines, 0 if there is no layout; x and y beyond it are NaN",
-    "diameter": "rotor diameter",
-    "hub_height": "hub height",
-    "rated_power": "rated power of one turbine",
+    "n_turbines": "number of turbines, 0 if there is no layout; x_m and y_m beyond it are NaN",
     "turbine": "number of the turbine in its layout",
     "key": "name of the layout, empty if there is none",
 }
-STANDARD_NAMES = {"x": "projection_x_coordinate", "y": "projection_y_coordinate", "hub_height": "height"}
+STANDARD_NAMES = {"x_m": "projection_x_coordinate", "y_m": "projection_y_coordinate", "hub_height_m": "height"}
 GRID_MAPPING = "crs"
 NO_NUMBER = -1
 
@@ -64,7 +61,7 @@ def netcdf_dataset(request: "Request") -> "xarray.Dataset":
         import pyproj
 
         dataset[GRID_MAPPING] = ((), np.int32(0), pyproj.CRS.from_user_input(crs).to_cf())
-        for name in ("x", "y"):
+        for name in ("x_m", "y_m"):
             dataset[name].attrs["grid_mapping"] = GRID_MAPPING
     title = "Optimised wind-farm layouts" + (f": {campaign.name}" if campaign is not None else "")
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -85,12 +82,12 @@ def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     dataset.coords["farm"] = ("farm_idx", [campaign.farms.get(farm, "") for farm in farms])
     dataset.coords["turbine_type"] = ("type_idx", [campaign.types.get(kind, "") for kind in types])
     known = {kind: campaign.physics.turbine(kind).hub_height_m for kind in set(types) & set(campaign.types)}
-    dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
+    dataset["hub_height_m"] = ("type_idx", [known.get(kind, np.nan) for kind in types])
     rated = {kind: campaign.physics.rated_power_mw(kind) for kind in known}
-    dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
+    dataset["rated_power_mw"] = ("type_idx", [rated.get(kind, np.nan) for kind in types])
     # from this campaign if neither the results nor their own campaign give the installed power
-    planned = (dataset["n_turbines"] * dataset["rated_power"]).where(dataset["n_turbines"] > 0)
+    planned = (dataset["n_turbines"] * dataset["rated_power_mw"]).where(dataset["n_turbines"] > 0)
     dataset["installed_mw"] = dataset["installed_mw"].fillna(planned)
-    dataset["capacity_factor"] = dataset["aep"] / (GWH_PER_MW * dataset["installed_mw"])
-    for name in ("installed_mw", "capacity_factor"):
+    dataset["capacity_factor"] = dataset["aep_gwh"] / (GWH_PER_MW * dataset["installed_mw"])
+    for name in ("hub_height_m", "rated_power_mw", "installed_mw", "capacity_factor"):
         dataset[name].attrs["units"] = UNITS[name]

@@ -53,7 +53,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         farm_name=campaign.farms[result.key.farm_idx],
         crs=campaign.crs or "",
         fingerprint=result.fingerprint,
-        aep_gwh=float(result.aep),
+        aep_gwh=float(result.aep_gwh),
         installed_mw=installed_of(campaign, result),
         area=campaign.physics.area(result.key.farm_idx),
     )

@@ -62,9 +62,9 @@ class Rose(NamedTuple):
     cost: float
     lacking_gwh: float = 0.0
 
-    def aep(self, x: Array, y: Array) -> float:
+    def aep_gwh(self, x: Array, y: Array) -> float:
         """Return the AEP (GWh), with the gross yield of the full rose."""
-        return self.farm.aep(x, y) + self.lacking_gwh
+        return self.farm.aep_gwh(x, y) + self.lacking_gwh
 
 
 class Objective:
@@ -130,12 +130,12 @@ class Objective:
     def judge(self, x: Array, y: Array) -> tuple[float, float]:
         """Return the objective to compare layouts by, and the AEP (GWh) that it was computed with."""
         self.work += self._work(self._judging.cost)
-        return self._valued(x, y, self._judging.aep(x, y))
+        return self._valued(x, y, self._judging.aep_gwh(x, y))
 
     def estimate(self, x: Array, y: Array) -> float:
         """Return the objective to compare very different layouts by, cheaply."""
         self.work += self._work(self._proposing.cost)
-        return self._valued(x, y, self._proposing.aep(x, y))[0]
+        return self._valued(x, y, self._proposing.aep_gwh(x, y))[0]
 
     def worth(self, x: Array, y: Array) -> Array:
         """Return roughly what the farm would lose without each turbine, GWh, less a constant for each type."""
@@ -155,7 +155,7 @@ class Objective:
         if self._judging is self._full:
             return judged
         self.work += self._work(self._full.cost)
-        return self._valued(x, y, self.farm.aep(x, y))
+        return self._valued(x, y, self.farm.aep_gwh(x, y))
 
     def smart_start_farm(self) -> WindFarm:
         """Return the farm in the wind conditions of TopFarm's SmartStart."""
@@ -183,18 +183,18 @@ class Objective:
             )
         return aep, east, north
 
-    def _gross_aep(self, conditions: Conditions) -> float:
+    def _gross_aep_gwh(self, conditions: Conditions) -> float:
         """Return the gross yield in these conditions, GWh."""
         power = np.interp(conditions.speed, GROSS_SPEEDS, self._gross_power)
         return float(np.vdot(power, conditions.weight)) * GWH_PER_MW
 
     def _lacking(self, conditions: Conditions) -> float:
         """Return the gross yield of the full rose that these conditions lack, GWh."""
-        return self._full_gross_aep - self._gross_aep(conditions)
+        return self._full_gross_aep_gwh - self._gross_aep_gwh(conditions)
 
     @functools.cached_property
-    def _full_gross_aep(self) -> float:
-        return self._gross_aep(self.farm.site.conditions)
+    def _full_gross_aep_gwh(self) -> float:
+        return self._gross_aep_gwh(self.farm.site.conditions)
 
     @functools.cached_property
     def _gross_power(self) -> Array:

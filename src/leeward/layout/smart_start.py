@@ -62,7 +62,7 @@ def place(
         if options.random_pct < 100:
             if kind not in maps:
                 maps[kind] = farm.next_turbine_map(at_x, at_y, turbine=kind, rotor_average=False)
-            yields = maps[kind].aep(x, y)[free]
+            yields = maps[kind].aep_gwh(x, y)[free]
         else:
             yields = np.zeros(int(free.sum()))
         objective.count_map(farm, len(yields) + len(x))

@@ -102,7 +102,9 @@ def layout_plan(
     """
     losses = losses or loss_range([view.wake_loss])
     frame = Frame(np.concatenate([*_rings(view.shape), view.result.layout.T]), view.neighbours, 16.0, side)
-    size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
+    size = (
+        max(SMALLEST, view.result.rotor_diameter_m / 2 * frame.scale) if view.result.rotor_diameter_m > 0 else SMALLEST
+    )
     places = frame.places(view.result.layout.T)
     spacing = round((view.spacing_m or 0.0) / 2 * frame.scale, 2)
     circles = [tag("circle", {"cx": x, "cy": y, "r": spacing}) for x, y in places]  # touch at minimum spacing
@@ -205,8 +207,8 @@ def _farm(
     if result is None:
         words += "no layout yet"
     else:
-        aep = "" if np.isnan(result.aep) else f"{result.aep:.1f} GWh"
-        known = [str(result.key), f"{result.n_turbines} turbines", aep, yield_words(result.aep, installed_mw)]
+        aep = "" if np.isnan(result.aep_gwh) else f"{result.aep_gwh:.1f} GWh"
+        known = [str(result.key), f"{result.n_turbines} turbines", aep, yield_words(result.aep_gwh, installed_mw)]
         words += ", ".join(filter(None, known))
     points = [] if result is None else frame.places(result.layout.T)
     drawn = tag(

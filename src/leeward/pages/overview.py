@@ -89,7 +89,7 @@ def _grid_line(seen: Snapshot, cells: dict[tuple[int, int], Cell], farm: int, li
     cells_of_farm = [_cell(cell, links) for cell in row]
     if best is None or key is None:
         return [name, *cells_of_farm, "–", "–", "–"]
-    found = parts.link(links.task(key), parts.gwh(best.best_aep), title=str(key))
+    found = parts.link(links.task(key), parts.gwh(best.best_aep_gwh), title=str(key))
     return [name, *cells_of_farm, found, parts.megawatts(best.installed_mw), parts.percent(best.capacity_factor)]
 
 
@@ -100,8 +100,8 @@ def _cell(cell: Cell, links: Links) -> Markup:
         f"farm {cell.farm_idx}, type {cell.type_idx}: {cell.done} of {expected} done",
         f"{cell.failed} failed" if cell.failed else "",
         f"{cell.running} running" if cell.running else "",
-        f"best {parts.gwh(cell.best_aep)} GWh" if cell.best_aep is not None else "",
-        yield_words(cell.best_aep, cell.installed_mw),
+        f"best {parts.gwh(cell.best_aep_gwh)} GWh" if cell.best_aep_gwh is not None else "",
+        yield_words(cell.best_aep_gwh, cell.installed_mw),
     ]
     words = ", ".join(filter(None, known))
     marks = [
@@ -143,11 +143,11 @@ def _worker_row(worker: WorkerSeen, seen: Progress, links: Links) -> list[Child]
     sign = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
     factor = None
     if isinstance(seen, Snapshot) and isinstance(key, Key):
-        factor = capacity_factor(worker.best_aep, seen.installed_mw(*key[:2]))
+        factor = capacity_factor(worker.best_aep_gwh, seen.installed_mw(*key[:2]))
     doing = (worker.phase or worker.state) if worker.task else worker.state
     since = "" if worker.task_s is None else duration(worker.task_s)
     step = worker.step if worker.task else ""
-    return [worker.name, task, doing, step, parts.gwh(worker.best_aep), parts.percent(factor), since, sign]
+    return [worker.name, task, doing, step, parts.gwh(worker.best_aep_gwh), parts.percent(factor), since, sign]
 
 
 def failures(seen: Progress, shown: Sequence[FailedTask], links: Links) -> Markup:

@@ -39,7 +39,7 @@ class Links:
     def cell(self, farm_idx: int, type_idx: int | None = None) -> str | None:
         """Return the address of the tasks of a farm, or of a farm and a turbine type."""
         if self.is_live:
-            return self.tasks({"farm": farm_idx, "type": type_idx, "sort": "-aep"})
+            return self.tasks({"farm": farm_idx, "type": type_idx, "sort": "-aep_gwh"})
         return f"#farm{farm_idx}"
 
 

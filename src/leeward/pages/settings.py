@@ -98,7 +98,7 @@ def _types(campaign: Campaign) -> Markup:
     rows: list[list[Child]] = []
     physics = campaign.physics
     for kind, name in list(campaign.types.items())[:MOST_ROWS]:
-        figures = physics.rated_power_mw(kind), physics.diameter(kind), physics.hub_height_m(kind)
+        figures = physics.rated_power_mw(kind), physics.rotor_diameter_m(kind), physics.hub_height_m(kind)
         rows.append([f"t{kind}", name, *map(_value, figures)])
     header = ["", "name", "rated power, MW", "rotor, m", "hub height, m"]
     return table(header, rows, right=(2, 3, 4), caption="turbine types")

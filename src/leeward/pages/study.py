@@ -68,10 +68,10 @@ def _block_name(block: BlockSeen) -> str:
 def _grid_line(row: TargetSeen, blocks: Sequence[BlockSeen], links: Links) -> list[Child]:
     name = shortened(f"{row.target_idx} {row.name}", LONGEST_NAME)
     done = f"{row.done}/{row.expected}" if row.expected is not None else str(row.done)
-    losses = map(percent, (row.mean_loss, row.least_loss, row.largest_loss))
+    losses = map(percent, (row.mean_wake_loss, row.least_wake_loss, row.largest_wake_loss))
     address = links.tasks({"target": row.target_idx})
     cells = [_cell(block, links) for block in blocks]
-    return [parts.link(address, name, title=row.name), done, parts.gwh(row.mean_aep), *losses, *cells]
+    return [parts.link(address, name, title=row.name), done, parts.gwh(row.mean_aep_gwh), *losses, *cells]
 
 
 def _cell(block: BlockSeen, links: Links) -> Markup:
@@ -89,8 +89,8 @@ def losses(seen: StudyObservation, links: Links) -> Markup | None:
     snapshot = seen.snapshot
     by_target: dict[int, list[float]] = {target: [] for target in snapshot.targets}
     for key, one in seen.figures.items():
-        if key.target_idx in by_target and math.isfinite(one.loss):
-            by_target[key.target_idx].append(one.loss)
+        if key.target_idx in by_target and math.isfinite(one.wake_loss):
+            by_target[key.target_idx].append(one.wake_loss)
     if len(by_target) <= MOST_CURVES:
         named = {f"{target} {snapshot.targets[target]}".strip(): values for target, values in by_target.items()}
     else:
@@ -145,19 +145,19 @@ class Tasks:
             parts.state_mark(self._states[key]),
             shortened(self._targets.get(key.target_idx, ""), LONGEST_NAME),
             shortened(self._scenarios.get(key.scenario_idx, ""), LONGEST_NAME),
-            *(parts.gwh(value) for value in (one.aep, one.gross_aep)),
-            percent(one.loss),
+            *(parts.gwh(value) for value in (one.aep_gwh, one.gross_aep_gwh)),
+            percent(one.wake_loss),
         ]
 
     def csv_row(self, key: EvaluationKey) -> list[object]:
         """Return a row of the CSV file of tasks."""
         one = self._figures.get(key, Figures(math.nan, math.nan, math.nan, ""))
         names = self._targets.get(key.target_idx, ""), self._scenarios.get(key.scenario_idx, "")
-        numbers = (None if math.isnan(value) else value for value in (one.aep, one.gross_aep, one.loss))
+        numbers = (None if math.isnan(value) else value for value in (one.aep_gwh, one.gross_aep_gwh, one.wake_loss))
         return [str(key), *key, *names, self._states[key], *numbers]
 
 
-CSV_COLUMNS = ["key", "target_idx", "scenario_idx", "target", "scenario", "state", "aep_gwh", "gross_aep_gwh", "loss"]
+CSV_COLUMNS = ["key", *EvaluationKey._fields, "target", "scenario", "state", "aep_gwh", "gross_aep_gwh", "wake_loss"]
 
 
 def task_list(tasks: Tasks, keys: Sequence[EvaluationKey], page: int, kept: Mapping[str, str], links: Links) -> Markup:
@@ -228,7 +228,12 @@ def _cases(view: EvaluationView) -> Markup:
     means = np.zeros((len(result.cases), 0)) if result.window_power_mw is None else result.window_power_mw
     names = names if len(names) == means.shape[1] else [f"window {place}" for place in range(means.shape[1])]
     rows: list[list[Child]] = [
-        [case, parts.gwh(result.aep(case)), percent(result.loss(case)), *(f"{mean:.2f}" for mean in means[i].tolist())]
+        [
+            case,
+            parts.gwh(result.case_aep_gwh(case)),
+            percent(result.wake_loss(case)),
+            *(f"{mean:.2f}" for mean in means[i].tolist()),
+        ]
         for i, case in enumerate(result.cases)
     ]
     header = ["case", "AEP, GWh", "loss", *(f"{name}, MW" for name in names)]

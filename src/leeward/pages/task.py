@@ -35,13 +35,13 @@ def result_facts(view: LayoutView) -> Markup:
 
 def _facts(view: LayoutView) -> Iterator[tuple[Child, Child]]:
     result, details = view.result, view.result.details
-    yield "AEP", tag("strong", None, f"{shown(result.aep, '{:.4f}')} GWh")
+    yield "AEP", tag("strong", None, f"{shown(result.aep_gwh, '{:.4f}')} GWh")
     yield "installed", f"{megawatts(view.installed_mw)} MW"
     yield "capacity factor", percent(view.capacity_factor)
     yield "wake loss", percent(number(details.get("wake_loss")))
     closest = shown(number(details.get("min_spacing_m")), "{:.0f} m")
     yield "closest turbines", f"{closest}; minimum: {view.spacing_m:.0f} m" if view.spacing_m else closest
-    yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
+    yield "turbines", f"{result.n_turbines}, rotor {result.rotor_diameter_m:g} m"
     if view.farm:
         yield "farm", f"{result.key.farm_idx} {view.farm}"
         yield "turbine type", f"t{result.key.type_idx} {view.kind}"
@@ -106,13 +106,13 @@ def _figures(view: LayoutView) -> dict[str, float]:
     """Return the figures to compare two layouts by; NaN if unknown."""
     result, details = view.result, view.result.details
     return {
-        "AEP, GWh": result.aep,
+        "AEP, GWh": result.aep_gwh,
         "installed, MW": view.installed_mw,
         "capacity factor, %": 100.0 * view.capacity_factor,
         "wake loss, %": 100.0 * number(details.get("wake_loss")),
         "closest turbines, m": number(details.get("min_spacing_m")),
         "turbines": result.n_turbines,
-        "rotor, m": result.diameter,
+        "rotor, m": result.rotor_diameter_m,
         "steps": result.steps,
     }
 

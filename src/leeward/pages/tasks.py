@@ -15,7 +15,7 @@ from leeward.watch import STATES, Snapshot, TaskFilter, TaskSeen, TaskTable
 
 PAGE = 50
 FIGURES = {
-    "aep": ("AEP, GWh", "{:.2f}"),
+    "aep_gwh": ("AEP, GWh", "{:.2f}"),
     "installed_mw": ("installed, MW", "{:.6g}"),
     "capacity_factor": ("capacity factor", "{:z.2%}"),
     "wake_loss": ("wake loss", "{:z.2%}"),
@@ -128,9 +128,9 @@ def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: 
             f"{result.key.farm_idx} {seen.farms.get(result.key.farm_idx, '')}",
             f"t{result.key.type_idx} {seen.types.get(result.key.type_idx, '')}",
             parts.link(links.task(result.key), str(result.key)),
-            parts.gwh(result.aep),
+            parts.gwh(result.aep_gwh),
             parts.megawatts(installed.get(farm)),
-            parts.percent(capacity_factor(result.aep, installed.get(farm))),
+            parts.percent(capacity_factor(result.aep_gwh, installed.get(farm))),
             parts.percent(parts.number(result.details.get("wake_loss"))),
             result.n_turbines,
         ]
@@ -161,7 +161,7 @@ def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) ->
     if name == now.removeprefix("-"):
         arrow, then = (" ↓", name) if now.startswith("-") else (" ↑", f"-{name}")
     else:
-        arrow, then = "", f"-{name}" if name in ("aep", "capacity_factor") else name
+        arrow, then = "", f"-{name}" if name in ("aep_gwh", "capacity_factor") else name
     wanted = {**query, "sort": then, "page": ""}
     return parts.link(links.tasks(wanted), title, arrow)
 

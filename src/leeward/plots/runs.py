@@ -45,7 +45,7 @@ def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
             warnings.simplefilter("ignore")  # warnings about damaged results
             layouts = open_layouts(path)
         with layouts:
-            found = {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
+            found = {result.key: None if math.isnan(result.aep_gwh) else result.aep_gwh for result in layouts.results()}
     else:
         found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
         if not found:
@@ -120,8 +120,8 @@ def _farm_layout(campaign: Campaign, result: Result, is_by_factor: bool) -> Farm
         area=campaign.physics.area(key.farm_idx),
         x=result.x,
         y=result.y,
-        aep_gwh=result.aep,
-        rotor_diameter_m=result.diameter,
+        aep_gwh=result.aep_gwh,
+        rotor_diameter_m=result.rotor_diameter_m,
         wake_loss=view.wake_loss,
         installed_mw=view.installed_mw,
         is_by_factor=is_by_factor,
@@ -163,7 +163,7 @@ def convergences(path: Path, keys: Sequence[Key], campaign: Campaign | None = No
     found = []
     for result in _results(path, keys):
         by_phase = phases_of(result)
-        label = f"{result.key}, {yield_words(result.aep, installed_of(campaign, result))}".removesuffix(", ")
+        label = f"{result.key}, {yield_words(result.aep_gwh, installed_of(campaign, result))}".removesuffix(", ")
         label = label.replace(", ", "\n") if len(keys) <= ONE_BY_ONE else label  # room for several lines
         found.append(Convergence(label, list(by_phase), list(by_phase.values()), history_of(result)))
     return found

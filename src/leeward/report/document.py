@@ -215,7 +215,7 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     result = view.result
     loss = result.details.get("wake_loss")
     lines = [
-        ("AEP", f"{gwh(result.aep)} GWh"),
+        ("AEP", f"{gwh(result.aep_gwh)} GWh"),
         ("installed", f"{megawatts(view.installed_mw)} MW"),
         ("capacity factor", percent(view.capacity_factor)),
         ("wake loss", percent(loss if isinstance(loss, float) else None)),
@@ -300,7 +300,7 @@ def _loading(seen: Snapshot) -> Markup:
         f"with leeward.open_layouts({file!r}) as layouts:\n"
         '    table = layouts.to_pandas()          # one row per layout; per="turbine": one per turbine\n'
         f'    best = layouts["{best}"]\n'
-        '    print(table["aep_gwh"].describe(), best.aep, best.x, best.y)\n'
+        '    print(table["aep_gwh"].describe(), best.aep_gwh, best.x, best.y)\n'
     )
     about = tag("p", None, f"With leeward {__version__} or newer (any HDF5 program can read the file too):")
     return section("loading", "How to load the data", about, tag("pre", None, tag("code", None, program)))

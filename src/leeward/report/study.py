@@ -65,7 +65,7 @@ def _read(path: Path, campaign: Study | None, emit: Callable[[str, str], None]) 
 
 def _extremes(seen: StudyObservation) -> dict[str, EvaluationKey]:
     """Return the evaluations with the least, the median and the largest loss, by title."""
-    known = sorted((one.loss, key) for key, one in seen.figures.items() if one.loss == one.loss)
+    known = sorted((one.wake_loss, key) for key, one in seen.figures.items() if one.wake_loss == one.wake_loss)
     if not known:
         return {}
     chosen = {"Least loss": known[0], "Median loss": known[(len(known) - 1) // 2], "Largest loss": known[-1]}

@@ -20,6 +20,7 @@ from leeward.store import (
     Result,
     begin_attempt,
     encode_line,
+    event_facts,
     record_failure,
     remove_record,
     store_result,
@@ -142,7 +143,7 @@ class Coordinator:
         report.failures.pop(key, None)
         self._disk.write(lambda: self._files.append_index(encode_line(line)))
         counts = {"done": len(report.results), "failed": len(report.failures), "total": len(report.wanted)}
-        self._context.emit("done", worker=worker, **counts, **line)
+        self._context.emit("done", worker=worker, **counts, **event_facts(line))
 
     def _failed(self, outcome: Failed) -> None:
         key = outcome.key

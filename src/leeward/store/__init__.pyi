@@ -8,6 +8,7 @@ from leeward.store.directory.index import (
     Brief as Brief,
     IndexLines as IndexLines,
     encode_line as encode_line,
+    event_facts as event_facts,
     output_index as output_index,
     output_index_path as output_index_path,
     whole_lines as whole_lines,

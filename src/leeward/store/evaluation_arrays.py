@@ -26,7 +26,7 @@ VARIABLES = {
     "farm_power_mw": (("case", "time"), "MW", "farm power"),
     "turbine_power_mw": (("case", "time", "turbine"), "MW", "power of each turbine"),
 }
-COORDINATES = {
+COORDINATES = {  # long_name of each coordinate
     "target": "name of the target layout",
     "target_idx": "number of the target layout",
     "scenario": "number of the scenario",
@@ -81,7 +81,7 @@ def study_dataset(evaluations: "Evaluations") -> Dataset:
         )
     dims = {dim for variable in data.values() for dim in variable.dims}
     coords = {
-        name: Variable(dim, values, {"long_name": COORDINATES[name]})
+        name: Variable(dim, values, {"long_name": COORDINATES[name], **({"units": "1"} if name == "weight" else {})})
         for name, (dim, values) in _coordinates(evaluations, grid).items()
         if dim in dims
     }

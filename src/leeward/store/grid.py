@@ -17,14 +17,16 @@ Array = npt.NDArray[np.float64]
 Rows = Mapping[Key, tuple[Array, Mapping[str, Any]]]  # coordinates, shape (2, turbines), and other values
 
 UNITS = {
-    "x": "m",
-    "y": "m",
-    "aep": "GWh",
+    "x_m": "m",
+    "y_m": "m",
+    "aep_gwh": "GWh",
     "installed_mw": "MW",
     "capacity_factor": "1",
     "wake_loss": "1",
     "min_spacing_m": "m",
-    "diameter": "m",
+    "rotor_diameter_m": "m",
+    "hub_height_m": "m",
+    "rated_power_mw": "MW",
     "seconds": "s",
 }
 MOST_BYTES = 2**30  # largest size of the coordinates if less than a tenth of the grid is filled
@@ -55,7 +57,8 @@ def grid_dataset(
     for place, (layout, _) in zip(zip(*at, strict=True), found.values(), strict=True):
         positions[place][:, : layout.shape[1]] = layout
     dims, rows = tuple(axes), [row for _, row in found.values()]
-    variables: dict[str, Any] = {name: ((*dims, "turbine"), positions[..., i, :]) for i, name in enumerate("xy")}
+    coordinates = zip(("x_m", "y_m"), np.moveaxis(positions, -2, 0), strict=True)
+    variables: dict[str, Any] = {name: ((*dims, "turbine"), values) for name, values in coordinates}
     for name in numbers:
         fill, kind = (0, int) if name == "n_turbines" else (math.nan, float)
         variables[name] = (dims, spread([row[name] for row in rows], fill, kind))

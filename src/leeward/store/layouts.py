@@ -21,18 +21,17 @@ if TYPE_CHECKING:
     import xarray
 
 _COLUMNS = (
-    "aep",
+    "aep_gwh",
     "installed_mw",
     "capacity_factor",
     "wake_loss",
     "min_spacing_m",
     "n_turbines",
-    "diameter",
+    "rotor_diameter_m",
     "steps",
     "seconds",
 )
 _TEXTS = ("status", "origin", "stop_reason", "fingerprint")
-_IN_TABLES = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # tables have units in the names
 
 
 LayoutKey = Key | tuple[int, int, int] | str
@@ -90,13 +89,13 @@ class Layouts(Results[Key, Result]):
         rows = [self._row(result) for result in results]
         names = ["key", *Key._fields]
         if per == "layout":
-            return pandas.DataFrame(rows, columns=[*names, *_COLUMNS, *_TEXTS]).rename(columns=_IN_TABLES)
+            return pandas.DataFrame(rows, columns=[*names, *_COLUMNS, *_TEXTS])
         counts = [result.n_turbines for result in results]
         columns = {name: np.repeat([row[name] for row in rows], counts) for name in names}
         columns["turbine"] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, int)])
         positions = np.concatenate([result.layout for result in results] or [np.zeros((2, 0))], axis=1)
         columns |= {"x_m": positions[0], "y_m": positions[1]}
-        for name, title in (("aep", "layout_aep_gwh"), ("installed_mw",) * 2, ("capacity_factor",) * 2):
+        for name, title in (("aep_gwh", "layout_aep_gwh"), ("installed_mw",) * 2, ("capacity_factor",) * 2):
             columns[title] = np.repeat([row[name] for row in rows], counts)
         return pandas.DataFrame(columns)
 
@@ -104,8 +103,8 @@ class Layouts(Results[Key, Result]):
         """Return a layout as a row of a table."""
         installed = self.installed_mw(result)
         row: dict[str, Any] = {"key": str(result.key), **result.key._asdict()}
-        row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
-        row |= {"installed_mw": installed, "capacity_factor": capacity_factor(result.aep, installed)}
+        row |= {name: getattr(result, name) for name in ("aep_gwh", "n_turbines", "rotor_diameter_m", "steps")}
+        row |= {"installed_mw": installed, "capacity_factor": capacity_factor(result.aep_gwh, installed)}
         for name in _COLUMNS:
             row.setdefault(name, _finite(result.details.get(name)))
         return row | {name: getattr(result, name) for name in _TEXTS}

@@ -325,7 +325,11 @@ def _sealed(
 def _read_sealed(group: Any, name: str, kind: type[AnyResult], ignored: list[str]) -> AnyResult:
     """Return a result read by libhdf5. Attributes that no seal covers are added to `ignored`."""
     result = read_group(group, name, kind)
-    ignored += [f"{text} in {name}" for one in result.datasets for text in foreign.attributes_of(group, one)]
+    ignored += [
+        f"{text} in {name}"
+        for one in result.datasets
+        for text in foreign.attributes_of(group, one, kind.UNITS.get(one))
+    ]
     return result
 
 

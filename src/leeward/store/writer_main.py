@@ -36,7 +36,7 @@ def write_file(path: Path, stream: BinaryIO) -> int:
         header, attributes, datasets = read_frame(stream)
         if "key" not in header:
             break
-        groups.write(header["key"], attributes, datasets)
+        groups.write(header["key"], attributes, datasets, header["units"])
         count += 1
     write_root(file, attributes)
     file.flush()
@@ -84,16 +84,18 @@ class GroupWriter:
         self._seen: Counter[Any] = Counter()
         self._templates: dict[Any, _Template] = {}
 
-    def write(self, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> None:
-        """Write a group. attributes: with the seal."""
+    def write(
+        self, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array], units: Mapping[str, str]
+    ) -> None:
+        """Write a group. attributes: with the seal. units: of the datasets, the same for all results of a file."""
         shape = tuple((key, _size(value)) for key, value in (*attributes.items(), *datasets.items()))
         template = self._templates.get(shape)
         if template is None and self._is_worth(shape):
             place = f"template{len(self._templates)}"
-            write_parts(self._memory, place, attributes, datasets)
+            write_parts(self._memory, place, attributes, datasets, units)
             template = self._templates[shape] = _Template(self._memory, place)
         if template is None:
-            write_parts(self._file, name, attributes, datasets)
+            write_parts(self._file, name, attributes, datasets, units)
         else:
             template.copy(self._file, name, attributes, datasets)
 

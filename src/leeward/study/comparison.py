@@ -275,7 +275,7 @@ def _entry(result: Evaluation, case: str) -> _Entry:
     weight, installed = (
         _number(details, name, default) for name, default in (("weight", 1.0), ("installed_mw", math.nan))
     )
-    return _Entry(result.aep(case), target, scenario, weight, installed)
+    return _Entry(result.case_aep_gwh(case), target, scenario, weight, installed)
 
 
 def _number(details: Mapping[str, object], name: str, default: float) -> float:

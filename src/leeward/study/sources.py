@@ -110,7 +110,7 @@ class Source:
         length = {"of each farm and type": 2, "of each farm": 1, "of all": 0}[which]
         best: dict[tuple[int, ...], tuple[float, Key]] = {}
         for result in self._layouts.only(keys).results():
-            merit = result.aep / self._layouts.installed_mw(result) if length < 2 else result.aep
+            merit = result.aep_gwh / self._layouts.installed_mw(result) if length < 2 else result.aep_gwh
             group = tuple(result.key)[:length]
             if group not in best or (-merit, result.key) < (-best[group][0], best[group][1]):
                 best[group] = (merit, result.key)

@@ -116,7 +116,7 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             state=str(facts["state"]),
             step=int(facts.get("step", 0)),
             phase=str(facts.get("phase", "")),
-            best_aep=None if facts.get("best_aep_gwh") is None else _finite(facts["best_aep_gwh"]),
+            best_aep_gwh=None if facts.get("best_aep_gwh") is None else _finite(facts["best_aep_gwh"]),
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )

@@ -61,7 +61,7 @@ class WorkerSeen:
     """A worker that is alive or looks hung.
 
     task: None if it is idle. since: start of its task or of its idle time; task_s: seconds since then. age_s: seconds
-    since the last heartbeat. best_aep: best AEP of the task so far, GWh.
+    since the last heartbeat. best_aep_gwh: best AEP of the task so far.
     """
 
     name: str
@@ -73,7 +73,7 @@ class WorkerSeen:
     state: str
     step: int
     phase: str
-    best_aep: float | None
+    best_aep_gwh: float | None
     age_s: float
     looks_hung: bool
 

@@ -83,7 +83,7 @@ def worker_facts(worker: WorkerSeen) -> Markup:
             ("worker", worker.name),
             ("phase", worker.phase or worker.state),
             ("step", worker.step),
-            ("best so far, GWh", gwh(worker.best_aep)),
+            ("best so far, GWh", gwh(worker.best_aep_gwh)),
             ("for", "–" if worker.task_s is None else duration(worker.task_s)),
             ("looks hung", yes_or_no(worker.looks_hung)),
         ]

@@ -132,8 +132,7 @@ def _tasks(model: Model, query: Query) -> Response:
 
 def _tasks_csv(model: Model, query: Query) -> Response:
     table = model.tasks()
-    _, _, _, *figures = (field.name for field in fields(TaskSeen))
-    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh", *figures]
+    header = ["key", *Key._fields, *(field.name for field in fields(TaskSeen)[1:])]
     rows = (vars(row).values() for row in table.rows(table.chosen(_task_filter(query))))
     values = ([str(key), *key, *others] for key, *others in rows)
     return Response(csv_text(header, values).encode(), "text/csv; charset=utf-8", name="tasks.csv")

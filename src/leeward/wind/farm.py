@@ -44,8 +44,9 @@ class Simulation:
     conditions: Conditions
     condition_speed_m_s: Array | None = None
     condition_power_mw: Array | None = None
-    condition_free_power_mw: Array | None = None
+    condition_gross_power_mw: Array | None = None
 
+    condition_free_power_mw = Renamed("condition_gross_power_mw")
     free_aep_gwh = Renamed("gross_aep_gwh")
 
     @property
@@ -61,9 +62,9 @@ class Simulation:
     @property
     def condition_wake_loss(self) -> Array | None:
         """Return the share of its power that each turbine loses in each condition; 0 where it has no power."""
-        if self.condition_power_mw is None or self.condition_free_power_mw is None:
+        if self.condition_power_mw is None or self.condition_gross_power_mw is None:
             return None
-        return _loss(self.condition_power_mw, self.condition_free_power_mw)
+        return _loss(self.condition_power_mw, self.condition_gross_power_mw)
 
     @property
     def total_aep_gwh(self) -> float:
@@ -82,6 +83,8 @@ class WindFarm:
     x, y of every method: metres, east and north, in any projected coordinate system.
     """
 
+    aep = Renamed("aep_gwh")
+    next_turbine_aep = Renamed("next_turbine_aep_gwh")
     turbine_worth = Renamed("marginal_aep_gwh")
 
     def __init__(
@@ -117,7 +120,7 @@ class WindFarm:
         self._farm_kinds = np.array([index[turbine] for turbine in farm_types], dtype=np.uint32)
         self._neighbours = Places(x, y, np.array([index[turbine] for turbine in others], dtype=np.uint32))
 
-    def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    def aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Return the annual energy production, GWh."""
         return float(self._total(self._engine.power, self._placed(x, y), self._wind).sum()) * GWH_PER_MW
 
@@ -167,14 +170,14 @@ class WindFarm:
                 if per_condition
                 else None
             ),
-            condition_free_power_mw=free if per_condition else None,
+            condition_gross_power_mw=free if per_condition else None,
         )
 
     def wake_loss(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Return the share of the energy that the farm loses to wakes, those of neighbours included."""
         return self.simulate(x, y).total_wake_loss
 
-    def next_turbine_aep(
+    def next_turbine_aep_gwh(
         self,
         x: npt.ArrayLike,
         y: npt.ArrayLike,
@@ -189,7 +192,7 @@ class WindFarm:
         The losses of the other turbines are not counted. turbine: its type, by default the farm's. rotor_average: True
         averages wakes over its rotor, as between turbines; False uses the wind at its hub, as PyWake's maps do.
         """
-        return self.next_turbine_map(at_x, at_y, turbine=turbine, rotor_average=rotor_average).aep(x, y)
+        return self.next_turbine_map(at_x, at_y, turbine=turbine, rotor_average=rotor_average).aep_gwh(x, y)
 
     def next_turbine_map(
         self,
@@ -199,7 +202,7 @@ class WindFarm:
         turbine: Turbine | None = None,
         rotor_average: bool = True,
     ) -> "NextTurbineMap":
-        """Return a map that computes `next_turbine_aep` for a farm that is built turbine by turbine.
+        """Return a map that computes `next_turbine_aep_gwh` for a farm that is built turbine by turbine.
 
         Each call recomputes only what changed.
         """

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind.checks import Array, coordinates, finite, positive, turbulence
 from leeward.wind.conditions import GWH_PER_MW, Conditions
@@ -114,6 +115,8 @@ class NextTurbineMap:
     with_neighbours: a function that returns the neighbours, then the turbines at x and y.
     """
 
+    aep = Renamed("aep_gwh")
+
     def __init__(
         self,
         engine: Engine,
@@ -137,7 +140,7 @@ class NextTurbineMap:
         self._at = Places(x[which], y[which], kinds[which])
         self._power = self._power[which]
 
-    def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+    def aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the AEP (GWh) of one more turbine at each point, given the turbines at x, y."""
         turbines = self._with_neighbours(x, y)
         self._prepare(turbines)

@@ -15,16 +15,23 @@ from leeward.wording import json_text
 
 INDEX_FORMAT = 1
 
+_OUTSIDE = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # index lines have the names of HDF5 files
+
 
 def encode_line(line: dict[str, Any]) -> bytes:
     """Return an index line as JSON."""
     return json_text(line, separators=(",", ":")).encode() + b"\n"
 
 
-class Brief(NamedTuple):
-    """The values of a result that a run keeps in memory. aep: GWh. A value is NaN if it is unknown."""
+def event_facts(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an index line under the names that events and JSON output have."""
+    return {_OUTSIDE.get(name, name): value for name, value in line.items()}
 
-    aep: float
+
+class Brief(NamedTuple):
+    """The values of a result that a run keeps in memory. A value is NaN if it is unknown."""
+
+    aep_gwh: float
     wake_loss: float
 
     @classmethod

@@ -24,7 +24,7 @@ from leeward.carving import (
     read_dataset,
     read_header,
 )
-from leeward.store.format.groups import FORMAT_VERSION, is_root_whole, sealed_result
+from leeward.store.format.groups import FORMAT_VERSION, UNITS, is_root_whole, sealed_result
 from leeward.store.format.kind import AnyResult, Value
 from leeward.store.format.kinds import KINDS, kind_name
 from leeward.store.format.verdicts import BadGroupError, refuse
@@ -92,9 +92,16 @@ def _result(pages: Pages, address: int, name: str, kind: type[AnyResult], *, is_
             raise Unfamiliar("links")
         header = read_header(pages, place)
         if header.one(ATTRIBUTE) is not None:
-            raise Unfamiliar("attributes")  # no seal covers these
+            _check_attributes(dict(attributes_of(pages, header)), kind.UNITS.get(dataset))
         datasets[dataset] = read_dataset(pages, header, most=kind.MOST_NUMBERS).numbers.astype(np.float64)
     return sealed_result(name, kind, attributes, datasets)
+
+
+def _check_attributes(attributes: Mapping[str, Raw | None], unit: str | None) -> None:
+    """Raise Unfamiliar unless a dataset has only the attribute that leeward writes. No seal covers others."""
+    stated = attributes.get(UNITS)
+    if len(attributes) != 1 or not isinstance(stated, bytes) or unit is None or stated.rstrip(b"\0") != unit.encode():
+        raise Unfamiliar("attributes")
 
 
 def _group(pages: Pages, address: int, *, is_checked: bool = False) -> tuple[dict[str, Value], dict[str, int]]:

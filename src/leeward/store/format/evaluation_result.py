@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.store.format.keys import EvaluationKey
 from leeward.store.format.kind import AnyResult, Array, Value, check_value, digest_of
@@ -43,6 +44,7 @@ class Evaluation(AnyResult):
         "turbine_power_mw": 3,
     }
     OPTIONAL: ClassVar[tuple[str, ...]] = ("window_power_mw", "farm_power_mw", "turbine_power_mw")
+    UNITS: ClassVar[Mapping[str, str]] = {"aep_gwh": "GWh", "gross_aep_gwh": "GWh", **dict.fromkeys(OPTIONAL, "MW")}
     MARK: ClassVar[str] = "aep_gwh"
     MOST_NUMBERS: ClassVar[int] = 4_000_000
 
@@ -71,13 +73,16 @@ class Evaluation(AnyResult):
                 raise InputError(f"{self.key}: {name} is not a detail; it is derived from the result itself")
             check_value(f"{self.key}: {name}", value)
 
-    def aep(self, case: str) -> float:
+    aep = Renamed("case_aep_gwh")
+    loss = Renamed("wake_loss")
+
+    def case_aep_gwh(self, case: str) -> float:
         """Return the AEP in a case, GWh."""
         return float(self.aep_gwh[self.cases.index(case)])
 
-    def loss(self, case: str) -> float:
+    def wake_loss(self, case: str) -> float:
         """Return the share of the gross yield that is lost in a case."""
-        return 1.0 - self.aep(case) / self.gross_aep_gwh if self.gross_aep_gwh else 0.0
+        return 1.0 - self.case_aep_gwh(case) / self.gross_aep_gwh if self.gross_aep_gwh else 0.0
 
     # --- as a kind: see AnyResult ---
 
@@ -111,7 +116,7 @@ class Evaluation(AnyResult):
             **self.key._asdict(),
             "cases": ",".join(self.cases),
             "aep": float(self.aep_gwh[0]),
-            "wake_loss": self.loss(self.cases[0]),
+            "wake_loss": self.wake_loss(self.cases[0]),
             "status": self.status,
             "origin": self.origin,
             "fingerprint": self.fingerprint,

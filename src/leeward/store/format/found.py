@@ -68,8 +68,8 @@ class FoundResult:
         return str(self.attributes.get("fingerprint", ""))
 
     @property
-    def aep(self) -> float:
-        """The AEP of a layout, GWh."""
+    def aep_gwh(self) -> float:
+        """The AEP of a layout; NaN if unknown."""
         return self.scalars.get("aep", float("nan"))
 
     @property

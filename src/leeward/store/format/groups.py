@@ -3,6 +3,7 @@
 leeward must detect all damage. Attributes are in the object header, which has a checksum in this version of the format.
 Strings have a fixed length, because HDF5 stores others in a heap without a checksum. Arrays are chunked with
 fletcher32. A scalar cannot be chunked: it is compact, that is inside the header. The seal, a SHA-256, covers all of it.
+It does not cover the attribute `units` of a dataset, which is always the same and is compared when a result is read.
 """
 
 import functools
@@ -22,6 +23,7 @@ from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
 FORMAT_VERSION = 1
 LIBVER = ("v110", "v110")
 MOST_ATTRIBUTES = 200
+UNITS = "units"
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
@@ -32,16 +34,24 @@ _BOOL = h5t.py_create(np.dtype(bool), logical=True)
 def write_group(parent: h5py.Group, result: AnyResult) -> None:
     """Write a result as a group of `parent`, which must be in a file of the format `LIBVER`."""
     attributes, datasets = result.attributes, result.datasets
-    write_parts(parent, str(result.key), {**attributes, "seal": seal_of(attributes, datasets)}, datasets)
+    write_parts(parent, str(result.key), {**attributes, "seal": seal_of(attributes, datasets)}, datasets, result.UNITS)
 
 
-def write_parts(parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> None:
-    """Write the group of a result from its parts. attributes: with the seal."""
+def write_parts(
+    parent: h5py.Group,
+    name: str,
+    attributes: Mapping[str, Value],
+    datasets: Mapping[str, Array],
+    units: Mapping[str, str],
+) -> None:
+    """Write the group of a result from its parts. attributes: with the seal. units: of the datasets."""
     group = h5g.create(parent.id, name.encode(), gcpl=_group_properties())
     for attribute, value in attributes.items():
         write_attribute(group, attribute, value)
     for dataset, array in datasets.items():
-        _write_dataset(group, dataset, array)
+        place = _write_dataset(group, dataset, array)
+        if dataset in units:
+            write_attribute(place, UNITS, units[dataset])
 
 
 @functools.cache
@@ -52,7 +62,7 @@ def _group_properties() -> Any:
 
 
 def write_attribute(place: Any, name: str, value: Value) -> None:
-    """Write an attribute. place: the low-level identifier of a group."""
+    """Write an attribute. place: the low-level identifier of a group or a dataset."""
     kind, space, data = attribute_form(value)
     h5a.create(place, name.encode(), kind, space).write(data, mtype=kind)
 
@@ -81,9 +91,12 @@ def _text_type(size: int) -> Any:
     return kind
 
 
-def _write_dataset(group: Any, name: str, array: Array) -> None:
+def _write_dataset(group: Any, name: str, array: Array) -> Any:
+    """Write a dataset, and return its low-level identifier."""
     properties, space = _dataset_properties(array.shape)
-    h5d.create(group, name.encode(), h5t.IEEE_F64LE, space, properties).write(h5s.ALL, h5s.ALL, array)
+    dataset = h5d.create(group, name.encode(), h5t.IEEE_F64LE, space, properties)
+    dataset.write(h5s.ALL, h5s.ALL, array)
+    return dataset
 
 
 @functools.lru_cache(maxsize=512)

@@ -22,8 +22,9 @@ class AnyResult(abc.ABC):
 
     KIND: its name in files. EXAMPLE: a key, for messages. NAMES: a pattern of keys, as bytes, to search damaged files.
     FIXED: the attributes of every result, among them `key`, `digest`, `status`, `origin` and `fingerprint`; all others
-    are details. DATASETS: the number of dimensions of each, at most four; those in OPTIONAL may be absent. MARK: the
-    dataset that identifies a group as a result. MOST_NUMBERS: the limit for one dataset.
+    are details. DATASETS: the number of dimensions of each, at most four; those in OPTIONAL may be absent. UNITS: of
+    the datasets, written as their attribute `units`. MARK: the dataset that identifies a group as a result.
+    MOST_NUMBERS: the limit for one dataset.
 
     Keys are sortable tuples whose text is their name. Keys of different kinds are never equal.
     """
@@ -34,6 +35,7 @@ class AnyResult(abc.ABC):
     FIXED: ClassVar[tuple[str, ...]]
     DATASETS: ClassVar[Mapping[str, int]]
     OPTIONAL: ClassVar[tuple[str, ...]] = ()
+    UNITS: ClassVar[Mapping[str, str]] = {}
     MARK: ClassVar[str]
     MOST_NUMBERS: ClassVar[int] = 1_000_000
 

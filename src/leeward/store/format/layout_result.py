@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult, Array, Value, check_value, digest_of
@@ -31,7 +32,7 @@ _LEEWARD = re.compile(r"leeward [\w.+-]{1,40}")
 class Result(AnyResult):
     """A finished layout and its provenance.
 
-    layout: easting and northing, m, shape (2, turbines). aep: GWh, NaN with the status "no-aep". details: provenance,
+    layout: easting and northing, m, shape (2, turbines). aep_gwh: NaN with the status "no-aep". details: provenance,
     as text, numbers and short arrays by name. history: optional, shape (2, n): steps and AEP (GWh), of the current
     layout until the first refinement ends, then of the best one so far.
     """
@@ -45,13 +46,14 @@ class Result(AnyResult):
     )
     DATASETS: ClassVar[Mapping[str, int]] = {"layout": 2, "aep": 0, "history": 2}
     OPTIONAL: ClassVar[tuple[str, ...]] = ("history",)
+    UNITS: ClassVar[Mapping[str, str]] = {"layout": "m", "aep": "GWh", "history": "steps, GWh"}
     MARK: ClassVar[str] = "layout"
     MOST_NUMBERS: ClassVar[int] = 2 * MOST_TURBINES
 
     key: Key
     layout: Array
-    aep: float
-    diameter: float
+    aep_gwh: float
+    rotor_diameter_m: float
     fingerprint: str
     stop_reason: str
     steps: int
@@ -59,6 +61,9 @@ class Result(AnyResult):
     origin: str = OWN
     details: Mapping[str, Value] = field(default_factory=dict)
     history: Array | None = None
+
+    aep = Renamed("aep_gwh")
+    diameter = Renamed("rotor_diameter_m")
 
     def __post_init__(self) -> None:
         layout = np.ascontiguousarray(self.layout, dtype="<f8")
@@ -97,8 +102,8 @@ class Result(AnyResult):
         return cls(
             key=Key.parse(str(attributes["key"])),
             layout=datasets["layout"],
-            aep=float(datasets["aep"]),
-            diameter=float(attributes["diameter"]),
+            aep_gwh=float(datasets["aep"]),
+            rotor_diameter_m=float(attributes["diameter"]),
             fingerprint=str(attributes["fingerprint"]),
             stop_reason=str(attributes["stop_reason"]),
             steps=int(attributes["steps"]),
@@ -110,8 +115,8 @@ class Result(AnyResult):
 
     @functools.cached_property
     def digest(self) -> str:
-        values = str(self.key), self.fingerprint, self.n_turbines, float(self.diameter), self.layout
-        return digest_of(*values, float(self.aep), self.stop_reason, self.steps)
+        values = str(self.key), self.fingerprint, self.n_turbines, float(self.rotor_diameter_m), self.layout
+        return digest_of(*values, float(self.aep_gwh), self.stop_reason, self.steps)
 
     @property
     def attributes(self) -> dict[str, Value]:
@@ -121,7 +126,7 @@ class Result(AnyResult):
             "type_idx": self.key.type_idx,
             "ss_seed": self.key.seed,
             "n_turbines": self.n_turbines,
-            "diameter": float(self.diameter),
+            "diameter": float(self.rotor_diameter_m),
             "status": self.status,
             "origin": self.origin,
             "fingerprint": self.fingerprint,
@@ -133,7 +138,7 @@ class Result(AnyResult):
 
     @property
     def datasets(self) -> dict[str, Array]:
-        datasets = {"layout": self.layout, "aep": np.array(self.aep, dtype="<f8")}
+        datasets = {"layout": self.layout, "aep": np.array(self.aep_gwh, dtype="<f8")}
         if self.history is not None:
             datasets["history"] = np.ascontiguousarray(self.history, dtype="<f8")
         return datasets
@@ -144,9 +149,9 @@ class Result(AnyResult):
         if not np.isfinite(self.layout).all():
             return "the layout has coordinates that are not finite numbers"
         if self.status == NO_AEP:
-            return None if math.isnan(self.aep) else f"aep is {self.aep:g}, but the status is {NO_AEP}"
-        is_plausible = math.isfinite(self.aep) and self.aep > 0
-        return None if is_plausible else f"aep is {self.aep:g} GWh; expected a positive number"
+            return None if math.isnan(self.aep_gwh) else f"aep is {self.aep_gwh:g}, but the status is {NO_AEP}"
+        is_plausible = math.isfinite(self.aep_gwh) and self.aep_gwh > 0
+        return None if is_plausible else f"aep is {self.aep_gwh:g} GWh; expected a positive number"
 
     @classmethod
     def line_of(cls, attributes: Mapping[str, Any], scalars: Mapping[str, float]) -> dict[str, Any]:
@@ -176,12 +181,12 @@ class Result(AnyResult):
         if self.digest != other.digest:
             if other.origin == OWN or FOREIGN not in (self.origin, other.origin):
                 return False
-            is_same_aep = other.status == NO_AEP or other.aep in (self.aep, self.details.get("aep_claimed"))
+            is_same_aep = other.status == NO_AEP or other.aep_gwh in (self.aep_gwh, self.details.get("aep_claimed"))
             if self.layout.tobytes() != other.layout.tobytes() or not is_same_aep:
                 return False
         if not to_the_letter or other.origin != FOREIGN:
             return True
-        is_same_diameter = math.isnan(other.diameter) or other.diameter == self.diameter
+        is_same_diameter = math.isnan(other.rotor_diameter_m) or other.rotor_diameter_m == self.rotor_diameter_m
         return is_same_diameter and all(
             name in _ABOUT_READING
             or _NOTHING.get(name) == value
@@ -191,7 +196,7 @@ class Result(AnyResult):
 
     @property
     def merit(self) -> float:
-        return self.aep
+        return self.aep_gwh
 
     @classmethod
     def details_digest(cls, attributes: Mapping[str, Value]) -> bytes:
@@ -209,7 +214,7 @@ class Result(AnyResult):
             return f"made by {makers[0]} and by {makers[1]} (their fingerprints differ)"
         if self.layout.tobytes() != other.layout.tobytes():
             return "different layouts"
-        if self.aep != other.aep:
+        if self.aep_gwh != other.aep_gwh:
             return "the same layout with different AEP"
         return "the same layout and AEP, made in different ways"
 

@@ -67,11 +67,11 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One of several different results of a key. source: number of its file. aep: GWh. made: seconds since 1970."""
+    """One of several different results of a key. source: number of its file. made: seconds since 1970."""
 
     source: int
     digest: str
-    aep: float
+    aep_gwh: float
     made: float
 
 
@@ -229,7 +229,7 @@ def _conflict_data(report: MergeReport, conflict: Conflict) -> dict[str, Any]:
         {
             "path": str(report.files[one.source].path),
             "digest": one.digest,
-            "aep": None if math.isnan(one.aep) else one.aep,
+            "aep_gwh": None if math.isnan(one.aep_gwh) else one.aep_gwh,
             "kept": number == conflict.kept,
         }
         for number, one in enumerate(conflict.alternatives)
@@ -325,4 +325,4 @@ def _conflict_text(report: MergeReport, conflict: Conflict) -> Iterator[str]:
     yield f"{conflict.key}: {conflict.why}"
     for number, one in enumerate(conflict.alternatives):
         kept = "  kept" if number == conflict.kept else ""
-        yield f"    {one.aep:.6f} GWh  digest {one.digest[:12]}  {report.files[one.source].path}{kept}"
+        yield f"    {one.aep_gwh:.6f} GWh  digest {one.digest[:12]}  {report.files[one.source].path}{kept}"

@@ -271,7 +271,7 @@ class Selection:
             return result
         self.report.recomputed.append(result.key)
         details = {**result.details, "aep_source": "recomputed", "wake_loss": wake_loss, "min_spacing_m": spacing}
-        return replace(result, aep=aep, status=SUCCESS, details=details)
+        return replace(result, aep_gwh=aep, status=SUCCESS, details=details)
 
     def _note_kind(self, file: SourceReport, result: Result) -> None:
         """Record which datasets and attributes were taken from a file."""
@@ -288,6 +288,6 @@ def _preferred(alternatives: Sequence[Alternative], prefer: str | None) -> int |
     if prefer == "newest":
         return max(numbers, key=lambda number: alternatives[number].made)
     if prefer == "best":
-        aeps = [-math.inf if math.isnan(one.aep) else one.aep for one in alternatives]
+        aeps = [-math.inf if math.isnan(one.aep_gwh) else one.aep_gwh for one in alternatives]
         return max(numbers, key=aeps.__getitem__)
     return None

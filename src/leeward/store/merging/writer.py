@@ -133,7 +133,7 @@ def _write(
             kind = own_kind
             parts, datasets = result.attributes, result.datasets
             sealed = {**parts, "seal": seal_of(parts, datasets)}
-            process.send(encode({"key": str(result.key)}, sealed, datasets))
+            process.send(encode({"key": str(result.key), "units": result.UNITS}, sealed, datasets))
             written.pairs.add(make_pair(result.key, str(parts["digest"])))
             written.successful += parts["status"] == SUCCESS
             lines.add(result.index_line())

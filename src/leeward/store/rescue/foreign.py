@@ -13,7 +13,7 @@ from h5py import h5a, h5l, h5o, h5t
 
 from leeward.errors import InputError
 from leeward.store.format.found import PLAUSIBLE
-from leeward.store.format.groups import attribute_names, links, read_dataset, what_is
+from leeward.store.format.groups import UNITS, attribute_names, links, read_attribute, read_dataset, what_is
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import LONGEST_TEXT, Array, Value
 from leeward.store.format.layout_result import FOREIGN, MOST_TURBINES, NO_AEP, SUCCESS, Result
@@ -69,8 +69,8 @@ def result_of(
         return Result(
             key=key,
             layout=layout,
-            aep=aep,
-            diameter=diameter,
+            aep_gwh=aep,
+            rotor_diameter_m=diameter,
             fingerprint="",
             stop_reason="",
             steps=0,
@@ -97,11 +97,21 @@ def beyond_results(root: Any) -> list[str]:
     return found
 
 
-def attributes_of(parent: Any, name: str) -> list[str]:
-    """Describe the attributes of a dataset or group. Links are not followed."""
+def attributes_of(parent: Any, name: str, unit: str | None = None) -> list[str]:
+    """Describe the attributes of a dataset or group, without a `units` of this value. Links are not followed."""
     if parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
         return []
-    return [f"the attribute {_shown(one)} of {name}" for one in attribute_names(h5o.open(parent, name.encode()))]
+    place = h5o.open(parent, name.encode())
+    names = [one for one in attribute_names(place) if one != UNITS.encode() or not _is_text(place, one, unit)]
+    return [f"the attribute {_shown(one)} of {name}" for one in names]
+
+
+def _is_text(place: Any, name: bytes, text: str | None) -> bool:
+    """Return whether an attribute has this text as its value."""
+    try:
+        return text is not None and read_attribute(place, name) == text
+    except BadGroupError:
+        return False
 
 
 def _shown(name: bytes) -> str:

@@ -298,17 +298,17 @@ def doubtful(all_found: Iterable[FoundResult]) -> dict[Key, str]:
 
 def _odd_diameter(results: Sequence[Result]) -> dict[Key, str]:
     """Return the one result of a type whose rotor diameter differs from all others, with the reason."""
-    diameters = Counter(result.diameter for result in results)
+    diameters = Counter(result.rotor_diameter_m for result in results)
     (usual, count), *others = diameters.most_common()
     if count < _FEWEST or len(others) != 1 or others[0][1] != 1:
         return {}
     reason = f"its rotor diameter is {others[0][0]:g} m; all others of its type have {usual:g} m"
-    return {result.key: reason for result in results if result.diameter == others[0][0]}
+    return {result.key: reason for result in results if result.rotor_diameter_m == others[0][0]}
 
 
 def _odd_aep(results: Sequence[Result]) -> dict[Key, str]:
     """Return the results whose AEP per turbine is far from the median of their type, with the reasons."""
-    yields = {result.key: result.aep / result.n_turbines for result in results if result.status == SUCCESS}
+    yields = {result.key: result.aep_gwh / result.n_turbines for result in results if result.status == SUCCESS}
     if len(yields) <= _FEWEST:
         return {}
     usual = statistics.median(yields.values())

@@ -23,8 +23,8 @@ Aeps = Mapping[str, float]  # GWh, by the text of a key
 class Cell:
     """The counts of one farm with one turbine type. Unknown values are None.
 
-    failed: tasks without a result that are not retried automatically. running: tasks of live workers. best_aep,
-    median_aep: GWh. capacity_factor: of the best result, a fraction.
+    failed: tasks without a result that are not retried automatically. running: tasks of live workers. best_aep_gwh,
+    median_aep_gwh: over the seeds. capacity_factor: of the best result, a fraction.
     """
 
     farm_idx: int
@@ -33,8 +33,8 @@ class Cell:
     expected: int | None
     failed: int = 0
     running: int = 0
-    best_aep: float | None = None
-    median_aep: float | None = None
+    best_aep_gwh: float | None = None
+    median_aep_gwh: float | None = None
     best_key: str | None = None
     installed_mw: float | None = None
     capacity_factor: float | None = None
@@ -101,7 +101,7 @@ def best_cell(cells: Iterable[Cell], is_by_factor: bool) -> Cell | None:
     """Return the cell with the best result; None if there is none. is_by_factor: compared by capacity factor."""
 
     def rank(cell: Cell) -> tuple[float, Key]:
-        return -merit(cell.best_aep, cell.installed_mw, is_by_factor), Key.parse(str(cell.best_key))
+        return -merit(cell.best_aep_gwh, cell.installed_mw, is_by_factor), Key.parse(str(cell.best_key))
 
     return min((cell for cell in cells if cell.best_key is not None), key=rank, default=None)
 

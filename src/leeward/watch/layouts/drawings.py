@@ -51,7 +51,7 @@ class LayoutView:
     @property
     def capacity_factor(self) -> float:
         """Return the capacity factor as a fraction; NaN if unknown."""
-        return capacity_factor(self.result.aep, self.installed_mw)
+        return capacity_factor(self.result.aep_gwh, self.installed_mw)
 
 
 @lru_cache(maxsize=2)  # a dashboard asks at every update
@@ -118,6 +118,6 @@ def history_of(result: Result) -> Array | None:
     known: Array = result.history[:, np.isfinite(result.history).all(axis=0)]
     if known.shape[1] == 0:
         return None
-    if result.steps and math.isfinite(result.aep) and result.aep > known[1, -1]:
-        known = np.column_stack([known, [max(float(result.steps), known[0, -1]), result.aep]])
+    if result.steps and math.isfinite(result.aep_gwh) and result.aep_gwh > known[1, -1]:
+        known = np.column_stack([known, [max(float(result.steps), known[0, -1]), result.aep_gwh]])
     return known

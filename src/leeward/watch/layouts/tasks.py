@@ -23,7 +23,7 @@ from leeward.watch.layouts.snapshot import Observation, key_of
 State = Literal["done", "failed", "again", "running", "missing"]
 STATES: tuple[State, ...] = get_args(State)
 Order = Literal[
-    "key", "state", "aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"
+    "key", "state", "aep_gwh", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"
 ]
 ORDERS: tuple[Order, ...] = get_args(Order)  # fields of `TaskSeen`
 
@@ -46,7 +46,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TaskSeen:
-    """One task. aep: GWh. wake_loss, capacity_factor: fractions. seconds: computing time. Unknown values are None.
+    """One task. wake_loss, capacity_factor: fractions. seconds: computing time. Unknown values are None.
 
     state: "done"; "failed": not retried automatically; "again": failed, to be retried; "running"; "missing": not
     started.
@@ -54,7 +54,7 @@ class TaskSeen:
 
     key: Key
     state: State
-    aep: float | None
+    aep_gwh: float | None
     installed_mw: float | None
     capacity_factor: float | None
     wake_loss: float | None
@@ -99,10 +99,10 @@ class TaskTable:
             self._mark(failed.key, "failed" if failed.final else "again")
         for worker in seen.snapshot.workers:
             self._mark(worker.task or "", "running")
-        self._columns: dict[str, Floats] = dict(zip(("aep", *FIGURES), figures, strict=True))
-        self.aep = self._columns["aep"]
+        self._columns: dict[str, Floats] = dict(zip(("aep_gwh", *FIGURES), figures, strict=True))
+        self.aep_gwh = self._columns["aep_gwh"]
         self.installed_mw = self._installed(seen.campaign, self._columns["n_turbines"])
-        self.capacity_factor: Floats = self.aep / (GWH_PER_MW * self.installed_mw)
+        self.capacity_factor: Floats = self.aep_gwh / (GWH_PER_MW * self.installed_mw)
         self._columns |= {"installed_mw": self.installed_mw, "capacity_factor": self.capacity_factor}
 
     def _installed(self, campaign: Campaign | None, turbines: Floats) -> Floats:
@@ -117,7 +117,7 @@ class TaskTable:
         each = np.array([(known.get(pair, np.nan), rated.get(pair[1], np.nan)) for pair in pairs])
         planned, rated_power = np.repeat(each, np.diff(np.r_[starts, len(self)]), axis=0).T
         installed = np.where(np.isnan(turbines), planned, turbines * rated_power)
-        return np.where(np.isnan(self.aep), np.nan, installed)
+        return np.where(np.isnan(self.aep_gwh), np.nan, installed)
 
     def _mark(self, name: str, state: State) -> None:
         """Set the state of a task unless it is done, because a worker may still list a task that is done."""
@@ -169,8 +169,8 @@ class TaskTable:
 
     def best_key(self, farm_idx: int, type_idx: int) -> Key | None:
         """Return the key of the largest AEP of a farm and turbine type; None if there is none."""
-        rows = self.chosen(TaskFilter(farm_idx, type_idx, state="done", order="aep", backwards=True))
-        return None if len(rows) == 0 or np.isnan(self.aep[rows[0]]) else self.row(int(rows[0])).key
+        rows = self.chosen(TaskFilter(farm_idx, type_idx, state="done", order="aep_gwh", backwards=True))
+        return None if len(rows) == 0 or np.isnan(self.aep_gwh[rows[0]]) else self.row(int(rows[0])).key
 
     def find(self, key: Key) -> TaskSeen | None:
         """Return the task of this key; None if it is neither expected nor stored."""

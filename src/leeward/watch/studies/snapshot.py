@@ -32,11 +32,11 @@ _LINE = re.compile(  # lines of another form are parsed one by one
 
 @dataclass(frozen=True)
 class Figures:
-    """The numbers of an evaluation in the index. aep: GWh, in `case`. gross_aep: GWh. loss: fraction. NaN: unknown."""
+    """The numbers of an evaluation in the index. aep_gwh: in `case`. wake_loss: fraction. NaN: unknown."""
 
-    aep: float
-    gross_aep: float
-    loss: float
+    aep_gwh: float
+    gross_aep_gwh: float
+    wake_loss: float
     case: str
 
 
@@ -44,7 +44,7 @@ class Figures:
 class TargetSeen:
     """The counts of one target, and the means over the scenarios that are done, by their weights.
 
-    mean_aep: GWh. mean_loss, least_loss, largest_loss: fractions of the gross yield. Unknown values are None.
+    mean_wake_loss, least_wake_loss, largest_wake_loss: fractions of the gross yield. Unknown values are None.
     """
 
     target_idx: int
@@ -53,10 +53,10 @@ class TargetSeen:
     expected: int | None
     failed: int = 0
     running: int = 0
-    mean_aep: float | None = None
-    mean_loss: float | None = None
-    least_loss: float | None = None
-    largest_loss: float | None = None
+    mean_aep_gwh: float | None = None
+    mean_wake_loss: float | None = None
+    least_wake_loss: float | None = None
+    largest_wake_loss: float | None = None
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _rows(
     weights = {} if study is None else study.weights
     known: dict[int, list[tuple[float, Figures]]] = defaultdict(list)
     for key, one in figures.items():
-        if math.isfinite(one.aep) and math.isfinite(one.loss):
+        if math.isfinite(one.aep_gwh) and math.isfinite(one.wake_loss):
             known[key.target_idx].append((weights.get(key.scenario_idx, 1.0), one))
     expected = None if study is None else len(study.scenarios)
     for target, name in targets.items():
@@ -189,8 +189,8 @@ def _rows(
         total = sum(weight for weight, _ in of)
         means: tuple[float | None, ...] = (None, None)
         if total > 0:
-            means = (sum(w * one.aep for w, one in of) / total, sum(w * one.loss for w, one in of) / total)
-        ends = (min(one.loss for _, one in of), max(one.loss for _, one in of)) if of else (None, None)
+            means = (sum(w * one.aep_gwh for w, one in of) / total, sum(w * one.wake_loss for w, one in of) / total)
+        ends = (min(one.wake_loss for _, one in of), max(one.wake_loss for _, one in of)) if of else (None, None)
         yield TargetSeen(target, name, n_done, expected, n_failed, n_running, *means, *ends)
 
 

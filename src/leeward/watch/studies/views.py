@@ -47,7 +47,7 @@ class EvaluationView:
 def losses_of(result: Evaluation) -> dict[str, float]:
     """Return the losses that the cases give, as fractions of the gross yield: internal, external and total."""
     cases = {"internal": "internal", "external": "external", "total": "all"}
-    return {name: result.loss(case) for name, case in cases.items() if case in result.cases}
+    return {name: result.wake_loss(case) for name, case in cases.items() if case in result.cases}
 
 
 def evaluation_view(study: "Study | None", result: Evaluation) -> EvaluationView:
