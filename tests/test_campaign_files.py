@@ -197,7 +197,7 @@ def test_turbines_of_files(tmp_path):
     assert campaign.fingerprint(0, 0) == inline.fingerprint(0, 0)
     table = load_study(tmp_path, (GENERIC, "{file: curve.csv, rotor_diameter_m: 170, hub_height_m: 110}"))
     assert table.problem(0, 0).farm.turbine.rated_power_mw == 8
-    with pytest.raises(InputError, match=r"rotor_diameter_m and hub_height_m missing: curve.csv has only the curves"):
+    with pytest.raises(InputError, match=r"rotor_diameter_m and hub_height_m missing in curve.csv; add"):
         load_study(tmp_path, (GENERIC, "{file: curve.csv}"))
     (tmp_path / "own.yaml").write_text("rated_power_mw: 15\nrotor_diameter: 240\nhub_height_m: 150\n")
     with pytest.raises(
@@ -233,7 +233,7 @@ def test_sites_of_files(tmp_path):
     )  # fmt: skip
     assert series.fingerprint(0, 0) == same.fingerprint(0, 0)
     (tmp_path / "wind.csv").write_text("wind_direction_deg,wind_speed_m_s\n270,9\n280,fast\n")
-    with pytest.raises(InputError, match=r"site.time_series: .*wind.csv: line 3: wind_speed_m_s is 'fast'"):
+    with pytest.raises(InputError, match=r"site.time_series: .*wind.csv, line 3, column 'wind_speed_m_s': is 'fast'"):
         load_study(tmp_path, (weibull, "  time_series: {file: wind.csv}\n"))
 
 

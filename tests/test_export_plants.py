@@ -15,7 +15,7 @@ from export_cases import LEFT, LOW, SITE, campaign_data, make_run
 from leeward.campaign import load, open_layouts
 from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
-from leeward.export.plant import closed_curve_points, curve_points, plant_of
+from leeward.export.plant import plant_of
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
 from leeward.wind import Turbine

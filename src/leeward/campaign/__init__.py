@@ -3,6 +3,6 @@
 from leeward.campaign.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.execution import Execution
 from leeward.campaign.fingerprint import METHOD_VERSION
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign.reading import open_layouts
 
 __all__ = ["METHOD_VERSION", "Campaign", "Execution", "builtin_campaign", "load", "open_layouts"]

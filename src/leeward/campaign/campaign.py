@@ -8,8 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from leeward.campaign.custom import check_file, custom_code, import_custom, with_digests
 from leeward.campaign.execution import Execution
 from leeward.campaign.fingerprint import Fingerprints, differences, optimiser_settings
@@ -243,6 +241,8 @@ class Campaign:
 
     def setup(self, type_idx: int, x: "npt.ArrayLike" = (), y: "npt.ArrayLike" = ()) -> "Setup":
         """Return wind, turbines and wake model of a turbine type and a layout, for models of other programs."""
+        import numpy as np
+
         from leeward.peers.setup import Setup
 
         east, north = (np.asarray(values, dtype=np.float64) for values in (x, y))

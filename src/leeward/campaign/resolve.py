@@ -138,7 +138,7 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
     document.data |= given
     missing = [name for name in ("rotor_diameter_m", "hub_height_m") if name not in document.data]
     if missing and "power_mw" in document.data:
-        raise InputError(f"{' and '.join(missing)} missing: {entry.file} does not state it; give it beside `file`")
+        raise InputError(f"{' and '.join(missing)} missing in {entry.file}; add what is missing beside `file`")
     return validated(TURBINE_FORMS[turbine_form(document.data)], document)
 
 

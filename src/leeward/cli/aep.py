@@ -14,7 +14,6 @@ from leeward.cli.options import CSV, Options, PhysicsOptions, given
 from leeward.cli.output import csv_table, csv_target, note, table, write_file
 from leeward.errors import InputError
 from leeward.formats.layout_table import TableLayout, read_layouts
-from leeward.wind import Turbine
 from leeward.wording import count, json_text
 
 if TYPE_CHECKING:
@@ -121,6 +120,7 @@ def _plant_yield(path: Path, options: AepOptions) -> tuple[str, str, list[Yield]
     """Return the name of the plant, the source of its wind, and its yield. Write the files of --wifa-output."""
     from leeward.campaign.plants import plant_farm
     from leeward.readers.windio_plant import read_plant
+    from leeward.wind import Turbine
 
     others = list(given(vars(options.physics)))
     if others:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from leeward.campaign.layouts import rated_powers
+from leeward.campaign.reading import rated_powers
 from leeward.errors import BadSourceError, InputError
 from leeward.store import EvaluationKey, Evaluations, FoundFile, FoundResult, Key, Layouts
 from leeward.study import study_of

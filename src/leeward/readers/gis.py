@@ -1,4 +1,4 @@
-"""Areas in files of geographic information systems: GeoPackage, Shapefile, KML and others that pyogrio reads."""
+"""Areas in files of geographic information systems: GeoPackage, Shapefile and KML, read by pyogrio."""
 
 import math
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from leeward.errors import InputError
 
-ENDINGS = (".gpkg", ".shp", ".kml", ".kmz", ".fgb", ".gml")
+ENDINGS = (".gpkg", ".shp", ".kml", ".kmz")
 
 
 def read_features(path: Path) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def _collection(meta: dict[str, Any], _: Any, geometries: Any, columns: Any) -> 
         }
         for row, shape in enumerate(shapes)
     ]
-    named = {"type": "name", "properties": {"name": meta["crs"]}} if meta["crs"] else None
-    return {"type": "FeatureCollection", "crs": named, "features": features}
+    named = {"crs": {"type": "name", "properties": {"name": meta["crs"]}}} if meta["crs"] else {}
+    return {"type": "FeatureCollection", **named, "features": features}
 
 
 def _plain(value: Any) -> Any:

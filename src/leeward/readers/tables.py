@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from leeward.errors import InputError
 from leeward.parsing import LARGEST_DATA, read_text
 from leeward.wording import listed
@@ -54,7 +52,7 @@ class Table:
         cell = self.column(name)[row]
         text = cell.replace(",", ".") if self.has_decimal_commas and isinstance(cell, str) else cell
         try:
-            number = math.nan if isinstance(cell, bool | np.bool_) else float(text)
+            number = math.nan if isinstance(cell, bool) else float(text)
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
@@ -146,6 +144,8 @@ def _read_netcdf(path: Path, what: str, wanted: Callable[[str], bool]) -> Table:
 
 def _cells(values: Any) -> list[Any]:
     """Return the values of an array as cells; times as ISO text."""
+    import numpy as np
+
     if np.issubdtype(values.dtype, np.datetime64):
         values = np.where(np.isnat(values), None, np.datetime_as_string(values, unit="s").astype(object))
     return [_cell(value) for value in values.tolist()]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leeward.readers.curves import turbine_curves
+from leeward.readers.curves import turbine_curves, with_standstill
 from leeward.readers.document import Document, Place
 
 MW_PER_W = 1e-6
@@ -36,7 +36,7 @@ def read(document: Document, place: Place = ()) -> dict[str, Any]:
     named = {"name": str(data["name"])} if data.get("name") else {}
     if "power_curve" in performance:
         speeds, power = _curve(document, at, "power_curve", "power")
-        return {**named, **_joined(speeds, power * MW_PER_W, *thrust), **sizes}
+        return {**named, **_joined(speeds, power * MW_PER_W, *thrust, _stops(document, at)), **sizes}
     if "Cp_curve" in performance:
         speeds, coefficient = _curve(document, at, "Cp_curve", "Cp")
         fine = _refined(speeds, COEFFICIENT_STEP_M_S)
@@ -46,7 +46,7 @@ def read(document: Document, place: Place = ()) -> dict[str, Any]:
         power = np.minimum(power, 0.5 * AIR_DENSITY * area * (coefficient * speeds**3).max())
         if "generator_efficiency" in performance:
             power *= number_at(document, (*at, "generator_efficiency"))
-        return {**named, **_joined(fine, power * MW_PER_W, *thrust), **sizes}
+        return {**named, **_joined(fine, power * MW_PER_W, *thrust, _stops(document, at)), **sizes}
     rated, rated_speed, cut_in, cut_out = (number_at(document, (*at, name)) for name in RATED)
     if not cut_in < rated_speed < cut_out:
         found = f"has the speeds {cut_in:g} (cut-in), {rated_speed:g} (rated) and {cut_out:g} (cut-out)"
@@ -60,10 +60,27 @@ def read(document: Document, place: Place = ()) -> dict[str, Any]:
     return {**named, **_joined(fine, rated * MW_PER_W * np.where(fine > cut_out, 0.0, shape), *thrust), **sizes}
 
 
-def _joined(power_speeds: Array, power: Array, thrust_speeds: Array, thrust: Array) -> dict[str, Any]:
-    """Return both curves at the speeds of either."""
+def _joined(
+    power_speeds: Array,
+    power: Array,
+    thrust_speeds: Array,
+    thrust: Array,
+    stops: tuple[float | None, float | None] = (None, None),
+) -> dict[str, Any]:
+    """Return both curves at the speeds of either. stops: cut-in and cut-out speed, if the turbine states them."""
     speeds = np.union1d(power_speeds, thrust_speeds)
-    return turbine_curves(speeds, np.interp(speeds, power_speeds, power), np.interp(speeds, thrust_speeds, thrust))
+    curves = speeds, np.interp(speeds, power_speeds, power), np.interp(speeds, thrust_speeds, thrust)
+    return turbine_curves(*with_standstill(*curves, cut_in=stops[0], cut_out=stops[1]))
+
+
+def _stops(document: Document, place: Place) -> tuple[float | None, float | None]:
+    """Return the cut-in and cut-out speeds that the turbine states."""
+    given = value_at(document, place)
+    cut_in, cut_out = (
+        number_at(document, (*place, name)) if name in given else None
+        for name in ("cutin_wind_speed", "cutout_wind_speed")
+    )
+    return cut_in, cut_out
 
 
 def _refined(speeds: Array, step: float) -> Array:
