@@ -16,6 +16,8 @@ from leeward.campaign import load, open_layouts
 from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
 from leeward.export.plant import plant_of
+from leeward.peers.floris import NEAREST, floris_input
+from leeward.peers.setup import closed_curve_points, curve_points
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
 from leeward.wind import Turbine
@@ -191,15 +193,15 @@ def test_holes_are_exclusions():
 
 def test_floris_has_no_counterpart_of_a_new_wake_model(monkeypatch):
     plant, _ = plant_and_aep(**CASES["neighbours"])
-    monkeypatch.delitem(floris.NEAREST, plant.wake_model.name)
+    monkeypatch.delitem(NEAREST, plant.wake_model.name)
     says = f"the wake model {plant.wake_model.name} has no counterpart in FLORIS; use one of"
     with pytest.raises(InputError, match=says):
-        floris.floris_input(plant)
+        floris_input(plant, plant.key, "")
 
 
 def test_a_floris_input():
     plant, _ = plant_and_aep(**CASES["neighbours"])
-    data = floris.floris_input(plant)
+    data = floris_input(plant, plant.key, "")
     conditions = plant.conditions
     field = data["flow_field"]
     assert len(field["wind_directions"]) == len(field["wind_speeds"]) == conditions.weight.size
@@ -269,7 +271,7 @@ RUNS = {
     "04_csv.py": (["turbines.csv", "arrays.npz"], "py_wake"),
     "05_geojson.py": (["best.geojson", "arrays.npz"], "py_wake"),
     "06_windio.py": (["plant.yaml", "AEP"], "py_wake"),
-    "07_floris.py": (["floris.yaml", "arrays.npz"], "floris"),
+    "07_floris.py": (["floris.yaml", "floris.csv", "arrays.npz"], "floris"),
 }
 
 

@@ -1,23 +1,24 @@
-"""A FLORIS input into FLORIS 4, which needs `pip install 'floris>=4.7,<5'`.
+"""A FLORIS input and its wind rose into FLORIS 4, which needs `pip install 'floris>=4.7,<5'`.
 
 FLORIS has wake models of its own, so only the energy without wakes is the same; the energy with wakes is printed
 beside leeward's.
 
-    leeward export layouts.run --key farm0_t5_s0 --format floris -o floris.yaml
+    leeward export layouts.run --key farm0_t5_s0 --format floris -o floris.yaml     # writes floris.csv too
     leeward export layouts.run --key farm0_t5_s0 -o arrays.npz
-    python 07_floris.py floris.yaml arrays.npz
+    python 07_floris.py floris.yaml floris.csv arrays.npz
 """
 
 import sys
 
 import numpy as np
+import pandas
 from floris import FlorisModel
 
 GWH_PER_WH = 1e-9
 
-with np.load(sys.argv[2]) as file:
+with np.load(sys.argv[3]) as file:
     arrays = dict(file)
-frequency = arrays["probability"].ravel()
+frequency = pandas.read_csv(sys.argv[2])["freq"].to_numpy()
 own = np.r_[np.ones(len(arrays["x_m"])), np.zeros(len(arrays["neighbour_x_m"]))]
 model = FlorisModel(sys.argv[1])
 weights = np.broadcast_to(own, (len(frequency), len(own)))

@@ -91,7 +91,7 @@ def aep(options: AepOptions) -> None:
     else:
         _print_table(where, rows, wind)
     for written in filter(None, (target, options.wifa_output)):
-        print(f"written: {written}")
+        (note if options.as_json else print)(f"written: {written}")
 
 
 def _table_yields(options: AepOptions) -> tuple[str, str, list[Yield]]:

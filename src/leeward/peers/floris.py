@@ -64,6 +64,9 @@ def floris_case(setup: Setup, name: str = "leeward") -> FlorisCase:
         def unpack(self) -> Any:
             return direction, speed, intensity, weight, None, None
 
+        def unpack_multidim_conditions(self) -> None:
+            return None
+
     model = FlorisModel(floris_input(setup, name, f"written by leeward {__version__}"))
     model.set(wind_data=SiteWind())
     own = np.arange(len(setup.types)) < len(setup.x)
