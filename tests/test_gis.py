@@ -37,10 +37,10 @@ def written(folder, ending):
 def test_areas_of_every_format(tmp_path, ending):
     path = written(tmp_path, ending)
     for name, shape in (("west", WEST), ("east", EAST)):
-        area = Area.from_geojson(path, name=name, crs="EPSG:25831")
+        area = Area.from_file(path, name=name, crs="EPSG:25831")
         assert area.area_m2 == pytest.approx(shape.area, rel=1e-6)
         assert area.to_shapely().symmetric_difference(shape).area < 1e-5 * shape.area
-    assert Area.from_geojson(path, crs="EPSG:25831").area_m2 == pytest.approx(WEST.area + EAST.area, rel=1e-6)
+    assert Area.from_file(path, crs="EPSG:25831").area_m2 == pytest.approx(WEST.area + EAST.area, rel=1e-6)
 
 
 @pytest.mark.parametrize("ending", DRIVERS)
@@ -66,27 +66,27 @@ def test_without_a_coordinate_system(tmp_path):
     written(tmp_path, "shp")
     (tmp_path / "areas.prj").unlink()
     with pytest.raises(InputError, match=r"no coordinate system is named; name the projected one with crs="):
-        Area.from_geojson(tmp_path / "areas.shp", name="west")
-    assert Area.from_geojson(tmp_path / "areas.shp", name="west", crs="EPSG:25831").area_m2 == pytest.approx(36e6)
+        Area.from_file(tmp_path / "areas.shp", name="west")
+    assert Area.from_file(tmp_path / "areas.shp", name="west", crs="EPSG:25831").area_m2 == pytest.approx(36e6)
 
 
 def test_bad_files(tmp_path):
     (tmp_path / "areas.gpkg").write_bytes(b"")
     with pytest.raises(InputError, match=r"areas.gpkg: cannot be read"):
-        Area.from_geojson(tmp_path / "areas.gpkg")
+        Area.from_file(tmp_path / "areas.gpkg")
     with pytest.raises(InputError, match=r"none.shp: no such file; expected areas"):
-        Area.from_geojson(tmp_path / "none.shp")
+        Area.from_file(tmp_path / "none.shp")
     points = geopandas.GeoDataFrame({"Name": ["mast"]}, geometry=[shapely.Point(0, 0)], crs="EPSG:25831")
     points.to_file(tmp_path / "points.gpkg", driver="GPKG", layer="masts")
     with pytest.raises(InputError, match=r"points.gpkg: has no layer of polygons"):
-        Area.from_geojson(tmp_path / "points.gpkg")
+        Area.from_file(tmp_path / "points.gpkg")
     frame().to_file(tmp_path / "two.gpkg", driver="GPKG", layer="first")
     frame().to_file(tmp_path / "two.gpkg", driver="GPKG", layer="second")
     with pytest.raises(InputError, match=r"2 layers have polygons \(first, second\); expected one"):
-        Area.from_geojson(tmp_path / "two.gpkg")
+        Area.from_file(tmp_path / "two.gpkg")
     points.to_file(tmp_path / "two-kinds.gpkg", driver="GPKG", layer="masts")
     frame().to_file(tmp_path / "two-kinds.gpkg", driver="GPKG", layer="areas")
-    assert Area.from_geojson(tmp_path / "two-kinds.gpkg", name="west").area_m2 == pytest.approx(36e6)
+    assert Area.from_file(tmp_path / "two-kinds.gpkg", name="west").area_m2 == pytest.approx(36e6)
 
 
 def test_without_pyogrio(tmp_path, monkeypatch):
@@ -123,5 +123,61 @@ def test_a_geopackage(tmp_path):
     assert areas["name"].tolist()[1] == "Østervig"
     assert areas.geometry.contains(shapely.Point(702_000, 6_232_000)).tolist() == [True, False]
     assert near[["turbine_type", "rated_power_mw"]].values.tolist() == [["V-8", 8.0]] * 2
-    again = Area.from_geojson(path, farm_idx=0)
+    again = Area.from_file(path, farm_idx=0)
     assert again.area_m2 == pytest.approx(16e6)
+
+
+# --- windIO sites ---
+
+SITE = """\
+name: Nordhavn
+boundaries:
+  polygons:
+    - {x: [700000, 706000, 706000, 700000], y: [6230000, 6230000, 6236000, 6236000], crs: "EPSG:25831"}
+    - {x: [708000, 709000, 709000, 708000], y: [6230000, 6230000, 6231000, 6231000]}
+exclusions:
+  circle: {center: {x: 703000, y: 6233000}, radius: 500}
+"""
+
+
+def test_boundaries_and_exclusions_of_windio(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text(SITE)
+    area = Area.from_file(path)
+    assert area.area_m2 == pytest.approx(37e6 - np.pi * 500.0**2, rel=1e-6)
+    assert area.crs == "EPSG:25831"
+    other = Area.from_file(tmp_path / "site.yaml", crs="EPSG:25831")
+    assert other.area_m2 == area.area_m2
+    for farms in ({"file": str(path)}, [{"file": str(path)}]):
+        campaign = load(campaign_data(farms=farms, turbines_per_farm=4))
+        assert dict(campaign.farms) == {0: "Nordhavn"}
+        assert campaign.physics.area(0).area_m2 == pytest.approx(area.area_m2, rel=1e-9)
+
+
+def test_circles_and_plants_of_windio(tmp_path):
+    windio = pytest.importorskip("windIO")
+    from pathlib import Path
+
+    folder = Path(windio.__file__).parent / "examples" / "plant"
+    circle = Area.from_file(folder / "plant_energy_site" / "IEA37_case_study_1_2_energy_site.yaml")
+    assert circle.area_m2 == pytest.approx(np.pi * 1300.0**2)
+    five = Area.from_file(folder / "wind_energy_system" / "IEA37_case_study_4_wind_energy_system.yaml")
+    assert len(shapely.get_parts(five.to_shapely())) == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("708000, 709000, 709000, 708000", "708000, 709000, 709000", r"boundaries.polygons\[1\] has 3 x and 4 y"),
+        ("x: [700000", "x: [far", r"line 4: boundaries.polygons\[0\].x\[0\] is 'far'; expected a number"),
+        ("radius: 500", "radius: wide", "exclusions.circle.radius is 'wide'; expected a number"),
+        ("boundaries", "borders", "has no boundaries; expected a windIO site"),
+        ("6231000]}", '6231000], crs: "EPSG:25832"}', "has another crs than the rest: EPSG:25831 and EPSG:25832"),
+    ],
+)
+def test_bad_sites_of_windio(tmp_path, old, new, says):
+    (tmp_path / "site.yaml").write_text(SITE.replace(old, new, 1))
+    with pytest.raises(InputError, match=says):
+        Area.from_file(tmp_path / "site.yaml")
+    with pytest.raises(InputError, match="a windIO site is one area; remove farm_idx and name"):
+        Area.from_file(tmp_path / "site.yaml", name="west")

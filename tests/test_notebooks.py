@@ -1,5 +1,6 @@
 """The notebooks run, and show what they store."""
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_notebook_runs(name, tmp_path, monkeypatch):
         monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
         (tmp_path / variable.lower()).mkdir()
     (tmp_path / "here").mkdir()
-    fresh = nbformat.from_dict(stored)
+    fresh = copy.deepcopy(stored)
     resources = {"metadata": {"path": str(tmp_path / "here")}}
     nbclient.NotebookClient(fresh, timeout=None, startup_timeout=600, resources=resources).execute()
     assert_same(key_figures(fresh), key_figures(stored), rel=1e-6 if name == "beside_pywake.ipynb" else 5e-3)

@@ -143,3 +143,16 @@ def test_positions_are_those_of_the_layout():
     setup = campaign.setup(0, [LEFT, LEFT + 900.0], [LOW, LOW])
     assert setup.x.tolist() == [LEFT, LEFT + 900.0]
     assert setup.types == [0, 0]
+
+
+@needs_pywake
+def test_a_farm_without_a_campaign():
+    """For a layout that `optimise` returned."""
+    from leeward.peers import to_floris, to_pywake
+
+    farm = WindFarm(Site.from_time_series([260.0, 270.0], [8.0, 9.0], 0.08), Turbine.generic(10, 195, 121))
+    assert to_pywake(farm, X, Y).aep_gwh() == pytest.approx(farm.aep_gwh(X, Y), rel=1e-9)
+    with pytest.raises(InputError, match="same number|as many|expected"):
+        to_pywake(farm, X, Y[:2])
+    pytest.importorskip("floris")
+    assert to_floris(farm, X, Y).aep_gwh() == pytest.approx(farm.aep_gwh(X, Y), rel=0.05)

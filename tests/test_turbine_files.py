@@ -325,6 +325,11 @@ def test_turbines_of_pywake():
         assert turbine.rotor_diameter_m == theirs.diameter()
     cubic = Turbine.from_pywake(IEA37_WindTurbines())  # not a table: sampled
     np.testing.assert_allclose(cubic.power_mw(SPEEDS), IEA37_WindTurbines().power(SPEEDS) * 1e-6, atol=2e-5)
+    smooth = V80(method="pchip")
+    inside = np.linspace(4.0, 25.0, 2101)
+    np.testing.assert_allclose(
+        Turbine.from_pywake(smooth).power_mw(inside), smooth.power(inside) * 1e-6, rtol=1e-4, atol=1e-5
+    )
     two = WindTurbines.from_WindTurbine_lst([V80(), DTU10MW()])
     for number, alone in enumerate((V80(), DTU10MW())):
         same_curves(Turbine.from_pywake(two, type=number), alone.power(SPEEDS), alone.ct(SPEEDS))

@@ -208,6 +208,9 @@ def test_sites_of_pywake():
         farm = WindFarm(Site.from_pywake(theirs), Turbine.from_pywake(V80()), "jensen")
         expected = Jensen_1983(theirs, V80(), k=0.1)(x, y).aep().sum()
         assert farm.aep_gwh(x, y) == pytest.approx(float(expected), rel=1e-9)
+    sixteen = IEA37Site(16)
+    sixteen.default_wd = np.arange(16) * 22.5  # as in IEA37CaseStudy1
+    assert len(Site.from_pywake(sixteen).conditions.direction) == 16
     directions = Site.from_pywake(Hornsrev1Site(), directions=[0.0, 90.0], turbulence_intensity=0.05)
     assert directions.conditions.direction.tolist() == [0.0, 90.0]
     assert (directions.conditions.turbulence_intensity == 0.05).all()

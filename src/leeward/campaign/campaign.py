@@ -266,6 +266,7 @@ class Campaign:
         """
         from leeward.peers.floris import floris_case
 
+        self.physics.area(farm_idx)  # raises InputError for an unknown farm
         return floris_case(self.setup(type_idx, x, y), f"{self.name}, {self.farms[farm_idx]}")
 
     @functools.cached_property

@@ -198,6 +198,8 @@ def _farm_entries(spec: CampaignSpec, document: Document) -> list[FarmSpec]:
         if isinstance(spec.farms, BuiltIn):
             given = FarmsFile(file="farms.geojson")
             features = shapes.features_of(data_folder(spec.farms.built_in) / given.file)
+        elif shapes.is_windio(spec.farms.file):
+            return [FarmSpec(file=spec.farms.file, exclude=spec.farms.exclude)]
         else:
             given = spec.farms
             features = shapes.features_of(shapes.path_in(document.folder, given.file))

@@ -101,7 +101,7 @@ def area_of(shape: Shape, folder: Path | None, crs: str | None) -> "Area":
     which = {"name": shape.feature} if isinstance(shape.feature, str) else {"farm_idx": shape.feature}
     if shape.geojson is not None:
         return Area.from_geojson(shape.geojson, crs=crs, **which)
-    return Area.from_geojson(path_in(folder, str(shape.file)), crs=crs, **which)
+    return Area.from_file(path_in(folder, str(shape.file)), crs=crs, **which)
 
 
 def without(area: "Area", exclusions: list[Exclusion], folder: Path | None, crs: str | None) -> "Area":
@@ -146,10 +146,19 @@ def features_of(path: Path) -> list[tuple[int, str | None, dict[str, Any]]]:
     return found
 
 
+def is_windio(file: str) -> bool:
+    """Return whether a file of an area is a windIO site."""
+    return Path(file).suffix.lower() in (".yaml", ".yml")
+
+
 def names_of(shape: Shape, folder: Path | None) -> list[str | None]:
     """Return the names of the polygon features that a shape takes from GeoJSON; None for one without a name."""
     if shape.file is None or shape.feature is not None:
         return [shape.feature] if isinstance(shape.feature, str) else []
+    if is_windio(shape.file):
+        from leeward.readers.windio_site import read_area
+
+        return [read_area(path_in(folder, shape.file)).name]
     return [name for _, name, _ in features_of(path_in(folder, shape.file))]
 
 

@@ -35,7 +35,9 @@ class AreaOptions(Options):
     """Area and spacing of the turbines."""
 
     area: Path | None = Option(
-        None, help="GeoJSON file with the area. Default: the areas of the campaign, or the built-in ones."
+        None,
+        help="File with the area: GeoJSON, GeoPackage, Shapefile, KML or windIO. Default: the areas of the campaign, "
+        "or the built-in ones.",
     )
     farm_idx: str | None = Option(
         None,
@@ -233,7 +235,7 @@ def _area(options: AreaOptions) -> tuple[str, "layout.Area"]:
         else:
             name = word.text
     which = "".join(f", {value}" for value in (farm_idx, name) if value is not None)
-    return f"{path}{which}", layout.Area.from_geojson(path, farm_idx=farm_idx, name=name, crs=crs)
+    return f"{path}{which}", layout.Area.from_file(path, farm_idx=farm_idx, name=name, crs=crs)
 
 
 def _optimised(

@@ -4,6 +4,7 @@ import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from leeward.layout.area_parts import (
 )
 from leeward.layout.kernels import compiled
 from leeward.layout.kernels.data import Boundary
+from leeward.readers.windio_site import read_area
 from leeward.wind.checks import finite_array, positive
 
 Array = npt.NDArray[np.float64]
@@ -39,11 +41,11 @@ MOST_DRAWS = 10_000_000
 class Area:
     """The area in which turbines may stand: regions without excluded zones.
 
-    Make one with `from_geojson`, `from_wkt`, `from_arrays`, `circle` or `union`, and exclude zones with `without`. An
-    area never changes; areas of the same shape are equal. Coordinates are metres, x to the east and y to the north, in
-    the projected coordinate system `crs`, or in an unnamed one if None. notes: sentences on how the coordinates were
-    transformed. bounds: least x and y, greatest x and y of the regions, m; zones do not reduce it. boundary: the area
-    for the kernels, in metres from `origin`, which is in whole metres to lose no digits.
+    Make one with `from_file`, `from_geojson`, `from_wkt`, `from_arrays`, `circle` or `union`, and exclude zones with
+    `without`. An area never changes; areas of the same shape are equal. Coordinates are metres, x to the east and y to
+    the north, in the projected coordinate system `crs`, or in an unnamed one if None. notes: sentences on how the
+    coordinates were transformed. bounds: least x and y, greatest x and y of the regions, m; zones do not reduce it.
+    boundary: the area for the kernels, in metres from `origin`, which is in whole metres to lose no digits.
     """
 
     parts: tuple[Part, ...]
@@ -60,6 +62,25 @@ class Area:
         origin = float(round((left + right) / 2)), float(round((low + high) / 2))
         boundary = boundary_of(self.parts, self.zones, origin)
         vars(self).update(bounds=(left, low, right, high), origin=origin, boundary=boundary)
+
+    @staticmethod
+    def from_file(
+        path: str | os.PathLike[str],
+        *,
+        farm_idx: int | None = None,
+        name: str | None = None,
+        crs: str | None = None,
+    ) -> "Area":
+        """Read GeoJSON, GeoPackage, Shapefile or KML, or the boundaries and exclusions of a windIO site (.yaml).
+
+        farm_idx, name, crs: as in `from_geojson`. The first two do not apply to windIO.
+        """
+        file = Path(path)
+        if file.suffix.lower() not in (".yaml", ".yml"):
+            return Area.from_geojson(file, farm_idx=farm_idx, name=name, crs=crs)
+        if farm_idx is not None or name is not None:
+            raise InputError(f"{file}: a windIO site is one area; remove farm_idx and name")
+        return _windio_area(file, crs)
 
     @staticmethod
     def from_geojson(
@@ -269,6 +290,24 @@ class Area:
         distance, by_x, by_y = self._measure(x, y)
         length = np.where(distance < -ON_BOUNDARY_M, beyond - distance, 0.0)
         return x + length * by_x, y + length * by_y
+
+
+def _windio_area(path: Path, crs: str | None) -> Area:
+    """Return the area of a windIO site. crs: as in `Area.from_geojson`."""
+    site = read_area(path)
+    named = site.crs or crs
+
+    def area_of(shape: dict[str, Any]) -> Area:
+        if "polygon_m" in shape:
+            polygon = polygon_of([shape["polygon_m"]], str(path))
+            return _of_polygons(in_metres([polygon], named, crs, str(path)))
+        if site.crs is not None and crs not in (None, site.crs):
+            raise InputError(f"{path}: its circle is in {site.crs}; it cannot be reprojected to {crs}")
+        circle = shape["circle_m"]
+        return Area.circle(circle["x"], circle["y"], circle["radius"], crs=named)
+
+    area = Area.union([area_of(shape) for shape in site.regions])
+    return area.without([area_of(shape) for shape in site.exclusions]) if site.exclusions else area
 
 
 def _of_polygons(reading: Reading) -> Area:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from leeward import __version__
 from leeward.errors import InputError
-from leeward.peers.setup import Setup, closed_curve_points
-from leeward.wind import Turbine
+from leeward.peers.setup import Setup, closed_curve_points, setup
+from leeward.wind import Turbine, WindFarm
 
 AIR_DENSITY = 1.225  # kg/m3; the same for the curves and the air, so that FLORIS corrects nothing
 # the closest velocity model, and how wakes are combined
@@ -43,6 +43,11 @@ class FlorisCase:
         """Return FLORIS's AEP of the farm without its neighbours."""
         self.model.run()
         return float(self.model.get_farm_AEP(turbine_weights=self.turbine_weights)) * 1e-9
+
+
+def to_floris(farm: WindFarm, x: npt.ArrayLike, y: npt.ArrayLike) -> FlorisCase:
+    """Return a wind farm and a layout as a FLORIS model with the wind of the site. x, y: m."""
+    return floris_case(setup(farm, x, y))
 
 
 def floris_case(setup: Setup, name: str = "leeward") -> FlorisCase:

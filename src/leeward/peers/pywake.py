@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.peers.setup import Setup, is_straight
-from leeward.wind import Turbine
+from leeward.peers.setup import Setup, is_straight, setup
+from leeward.wind import Turbine, WindFarm
 from leeward.wind.wake_models import known_wake_models
 
 
@@ -29,6 +30,11 @@ class PyWakeCase:
     def aep_gwh(self) -> float:
         """Return PyWake's AEP of the farm without its neighbours."""
         return float(self.model(**self.layout).aep().isel(wt=slice(self.n_turbines)).sum())
+
+
+def to_pywake(farm: WindFarm, x: npt.ArrayLike, y: npt.ArrayLike) -> PyWakeCase:
+    """Return a wind farm and a layout as a PyWake model and the arguments of its call. x, y: m."""
+    return pywake_case(setup(farm, x, y))
 
 
 def pywake_case(setup: Setup) -> PyWakeCase:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind import Turbine, WakeModel, WindFarm
+from leeward.wind.checks import positions
 from leeward.wind.conditions import Conditions
 
 Array = npt.NDArray[np.float64]
@@ -72,6 +73,11 @@ class Setup:
     def _others(self) -> list[Turbine]:
         near = self.farm.neighbours
         return [] if near is None else [near.turbine] if isinstance(near.turbine, Turbine) else list(near.turbine)
+
+
+def setup(farm: WindFarm, x: npt.ArrayLike, y: npt.ArrayLike) -> Setup:
+    """Return a farm and the positions of its turbines (m), checked."""
+    return Setup(farm, *positions(x, y))
 
 
 def is_straight(turbine: Turbine) -> bool:

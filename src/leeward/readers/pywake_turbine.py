@@ -7,7 +7,8 @@ import numpy as np
 from leeward.errors import InputError
 from leeward.readers.curves import turbine_curves
 
-SAMPLED_SPEEDS = np.arange(0.0, 50.005, 0.01)  # m/s
+SAMPLE_STEP_M_S = 0.01
+FASTEST_M_S = 50.0  # of curves without a table
 MW_PER_W = 1e-6
 
 
@@ -27,8 +28,10 @@ def pywake_curves(turbines: Any, kind: int) -> dict[str, Any]:
         raise InputError(
             f"{names[kind]}: its curves depend on {', '.join(needed)}; expected curves of wind speed alone"
         )
-    is_linear = getattr(function, "method", "") == "linear" and hasattr(function, "ws_tab")
-    speeds = np.asarray(function.ws_tab if is_linear else SAMPLED_SPEEDS, dtype=np.float64)
+    speeds = np.asarray(getattr(function, "ws_tab", (0.0, FASTEST_M_S)), dtype=np.float64)
+    if getattr(function, "method", "") != "linear" or not hasattr(function, "ws_tab"):
+        steps = np.arange(speeds[0], speeds[-1], SAMPLE_STEP_M_S)
+        speeds = np.union1d(steps, speeds)  # a smooth curve is not extrapolated beyond its table
     which = {"type": kind} if len(names) > 1 else {}
     return {
         "name": str(names[kind]),

@@ -10,6 +10,7 @@ from leeward.parsing import read_text
 from leeward.readers import windio_turbine
 from leeward.readers.document import LARGEST_TEXT, Document, Place
 from leeward.readers.windio_resource import Runs, wind_of
+from leeward.readers.windio_site import area_of
 from leeward.readers.windio_turbine import numbers_at, value_at
 from leeward.readers.windio_wakes import wake_model_of
 
@@ -200,37 +201,15 @@ def _by_type(layout: Layout) -> list[tuple[Any, list[float], list[float]]]:
 
 def _area(document: Document) -> tuple[str | None, dict[str, Any]]:
     """Return the coordinate system of the plant, and its area as the shape of a farm in a campaign file."""
-    crs: dict[str, Place] = {}
-
-    def polygons(place: Place) -> list[list[list[float]]]:
-        rings = []
-        for i, each in enumerate(value_at(document, (*place, "polygons"))):
-            at = (*place, "polygons", i)
-            x, y = (numbers_at(document, (*at, axis)).tolist() for axis in ("x", "y"))
-            if len(x) != len(y):
-                raise document.error(at, f"has {len(x)} x and {len(y)} y; expected as many")
-            if isinstance(each.get("crs"), str):
-                crs[each["crs"]] = at
-            rings.append([list(point) for point in zip(x, y, strict=True)])
-        return rings
-
-    def shapes(place: Place) -> list[dict[str, Any]]:
-        circle = value_at(document, (*place, "circle"))
-        if circle:
-            centre, radius = circle["center"], circle["radius"]
-            return [{"circle_m": {"x": float(centre["x"]), "y": float(centre["y"]), "radius": float(radius)}}]
-        return [{"polygon_m": ring} for ring in polygons(place)]
-
-    regions = shapes(("site", "boundaries"))
-    excluded = shapes(("site", "exclusions")) if value_at(document, ("site", "exclusions")) else []
+    area = area_of(document, ("site",))
+    crs = area.crs
     for place in (("wind_farm", "layouts", "coordinates"), ("wind_farm", "layouts", 0, "coordinates")):
         given = value_at(document, (*place, "crs"))
-        if isinstance(given, str):
-            crs[given] = place
-    if len(crs) > 1:
-        raise document.error(next(iter(crs.values())), f"has another crs than the rest: {' and '.join(crs)}")
-    shape = regions[0] if len(regions) == 1 else {"regions": regions}
-    return next(iter(crs), None), {**shape, **({"exclude": excluded} if excluded else {})}
+        if isinstance(given, str) and crs is not None and given != crs:
+            raise document.error((*place, "crs"), f"is {given}, but the boundaries are in {crs}; expected the same")
+        crs = crs or (given if isinstance(given, str) else None)
+    shape = area.regions[0] if len(area.regions) == 1 else {"regions": area.regions}
+    return crs, {**shape, **({"exclude": area.exclusions} if area.exclusions else {})}
 
 
 def _spacing(document: Document) -> float | None:

@@ -50,6 +50,9 @@ class RunReport:
     engine_lost: str = ""
     seconds: float = 0.0
 
+    def __repr__(self) -> str:
+        return f"<RunReport: {self.done} of {len(self.wanted)} done, {len(self.failures)} failed, {self.paths.output}>"
+
     @property
     def campaign(self) -> Any:
         """Return the campaign that was run."""

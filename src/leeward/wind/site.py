@@ -37,6 +37,9 @@ class Site:
         self.distribution = distribution
         self.notes = notes
 
+    def __repr__(self) -> str:
+        return f"<Site: {self.describe()}>"
+
     @property
     def conditions(self) -> Conditions:
         """Return the wind conditions of the site: the centres of bins, or each condition of a table or series."""
@@ -211,7 +214,7 @@ class Site:
     ) -> "Site":
         """Return the wind of a site object of PyWake that is the same everywhere, such as `XRSite` or `Hornsrev1Site`.
 
-        directions, speeds: as in `from_weibull`; by default 0 .. 359 degrees and the site's own speeds.
+        directions, speeds: as in `from_weibull`; by default those that PyWake uses for the site.
         turbulence_intensity: replaces that of the site.
         """
         return Site(pywake_site(site, directions, speeds, turbulence_intensity))

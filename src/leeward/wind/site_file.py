@@ -51,6 +51,8 @@ def pywake_site(
     if turbulence_intensity is not None:
         data["TI"] = turbulence_intensity
     method = site.interp_method
+    if directions is None:
+        directions = np.asarray(site.default_wd, dtype=np.float64)
     if speeds is None and "P" not in data:
         speeds = np.asarray(site.default_ws, dtype=np.float64)
     kind = method.get("wd", "linear") if isinstance(method, dict) else method
