@@ -35,8 +35,9 @@ else:
 class ExportOptions(Options):
     """Write layouts, or the results of a study, to a file for other programs.
 
-    NetCDF, Parquet, CSV and GeoJSON (longitudes and latitudes) hold any number of layouts. A windIO plant or a FLORIS
-    input (.yaml) and the arrays for PyWake (.npz or .json) hold one layout with its site, turbine and wake model.
+    NetCDF, Parquet, CSV, GeoJSON (longitudes and latitudes) and GeoPackage hold any number of layouts. A windIO plant or
+    a FLORIS input (.yaml) and the arrays for PyWake (.npz or .json) hold one layout with its site, turbine and wake
+    model. FLORIS gets a second file, the wind rose (.csv).
 
     A study is written as NetCDF, Zarr, Parquet or CSV; tables have one row per target, scenario and case. --features
     writes the inputs of each scenario beside the means of its results.
@@ -51,7 +52,7 @@ class ExportOptions(Options):
         ...,
         "--output",
         "-o",
-        help="File to write; its extension selects the format: .nc .parquet .csv .geojson .yaml .npz .json. "
+        help="File to write; its extension selects the format: .nc .parquet .csv .geojson .gpkg .yaml .npz .json. "
         "For a study: .nc .zarr .parquet .csv.",
     )
     path: Path | None = PLACE_OR_FOLDER
