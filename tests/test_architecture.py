@@ -32,4 +32,4 @@ def test_a_table_that_the_page_names_is_there(table, file):
 
 def test_all_tables_of_the_page_are_looked_at():
     rows = PAGE.split("| to add |")[1].split("\n\n")[0].count("\n| ")
-    assert len(re.findall(r"\| `([A-Z]+)` in `([\w/]+\.py)` \|", PAGE)) == rows == 9
+    assert len(re.findall(r"\| `([A-Z]+)` in `([\w/]+\.py)` \|", PAGE)) == rows == 11

@@ -152,7 +152,7 @@ def test_a_farm_without_a_campaign():
 
     farm = WindFarm(Site.from_time_series([260.0, 270.0], [8.0, 9.0], 0.08), Turbine.generic(10, 195, 121))
     assert to_pywake(farm, X, Y).aep_gwh() == pytest.approx(farm.aep_gwh(X, Y), rel=1e-9)
-    with pytest.raises(InputError, match="same number|as many|expected"):
+    with pytest.raises(InputError, match="expected"):
         to_pywake(farm, X, Y[:2])
     pytest.importorskip("floris")
     assert to_floris(farm, X, Y).aep_gwh() == pytest.approx(farm.aep_gwh(X, Y), rel=0.05)

@@ -35,8 +35,8 @@ else:
 class ExportOptions(Options):
     """Write layouts, or the results of a study, to a file for other programs.
 
-    NetCDF, Parquet, CSV, GeoJSON (longitudes and latitudes) and GeoPackage hold any number of layouts. A windIO plant or
-    a FLORIS input (.yaml) and the arrays for PyWake (.npz or .json) hold one layout with its site, turbine and wake
+    NetCDF, Parquet, CSV, GeoJSON (longitudes and latitudes) and GeoPackage hold any number of layouts. A windIO plant
+    or a FLORIS input (.yaml) and the arrays for PyWake (.npz or .json) hold one layout with its site, turbine and wake
     model. FLORIS gets a second file, the wind rose (.csv).
 
     A study is written as NetCDF, Zarr, Parquet or CSV; tables have one row per target, scenario and case. --features
