@@ -28,8 +28,15 @@ MORE = {
 }
 
 
+QUICK = ("table", "neighbours", "cubic turbine")
+
+
+def slow_unless_quick(case):
+    return case if case in QUICK else pytest.param(case, marks=pytest.mark.slow)
+
+
 @needs_pywake
-@pytest.mark.parametrize("case", [*CASES, *MORE])
+@pytest.mark.parametrize("case", map(slow_unless_quick, [*CASES, *MORE]))
 def test_pywake_has_the_same_aep(case):
     """Every wake model, every kind of site, curves of all kinds, neighbours."""
     campaign = load(campaign_data(**{**CASES, **MORE}[case]))
@@ -96,6 +103,7 @@ def test_without_pywake_and_floris(monkeypatch):
         campaign.to_floris(0, 0, X, Y)
 
 
+@pytest.mark.slow
 @needs_floris
 @pytest.mark.parametrize("case", ["weibull", "table", "time series", "neighbours", "jensen"])
 def test_floris_has_the_same_gross_yield(case):
@@ -112,6 +120,7 @@ def test_floris_has_the_same_gross_yield(case):
         assert model.get_farm_AEP() * 1e-9 == found.aep_gwh()
 
 
+@pytest.mark.slow
 @needs_floris
 def test_mixed_types_in_floris():
     site = Site.from_time_series([260.0, 270.0], [8.0, 9.0], 0.08)

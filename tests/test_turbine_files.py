@@ -176,6 +176,7 @@ def test_performance_tables_are_chosen():
 # --- FLORIS ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nrel_5MW", "iea_10MW", "iea_15MW", "iea_22MW"])
 def test_floris_turbines_are_those_of_floris(name):
     path = package("floris") / "turbine_library" / f"{name}.yaml"
