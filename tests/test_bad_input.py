@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from campaign_cases import load_study
 from leeward.errors import InputError, LeewardError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
-from leeward.wind.wake_models import BastankhahGaussian, Jensen, Nygaard2022
+from leeward.wind.wake_models import BastankhahGaussian, Jensen, Nygaard2022, wake_model
 
 CURVE = {"wind_speeds_m_s": [3, 10, 25], "power_mw": [0, 8, 10], "thrust_coefficient": [0.8, 0.8, 0.1]}
 SIZE = {"rotor_diameter_m": 198, "hub_height_m": 119}
@@ -213,3 +214,25 @@ def test_farms(farm, turbine):
 def test_all_errors_are_of_one_family():
     assert issubclass(InputError, LeewardError)
     assert issubclass(InputError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("TurboPark", "nygaard_2022"),
+        ("TurbOPark", "nygaard_2022"),
+        ("Nygaard_2022", "nygaard_2022"),
+        ("NOJ", "jensen"),
+        ("Jensen_1983", "jensen"),
+        ("BastankhahGaussian", "bastankhah_gaussian"),
+        ("gauss", "bastankhah_gaussian"),
+        ("IEA37", "iea37_gaussian"),
+        ("NoWake", "no_wake"),
+        ("jenson", "jensen"),
+    ],
+)
+def test_wake_models_by_their_names_elsewhere(name, meant, tmp_path):
+    with pytest.raises(InputError, match=f"unknown wake model '{name}'. Did you mean '{meant}'?"):
+        wake_model(name)
+    with pytest.raises(InputError, match=rf"line 18: wake_model is '{name}'; did you mean {meant}\? Allowed: bastan"):
+        load_study(tmp_path, more=f"wake_model: {name}\n")
