@@ -324,9 +324,8 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
 
     if is_plant(path):
         plant = read_plant(path)
-        data = plant.campaign()
-        document = Document(str(path), data, path.absolute().parent)
-        document.remarks += plant.remarks
+        document = Document(str(path), plant.campaign(), path.absolute().parent)
+        document.remarks += plant.campaign_remarks
         return campaign_from(document, [])
     document = Document.from_file(path, "a campaign file")
     if isinstance(document.data, Mapping) and "targets" in document.data and "farms" not in document.data:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def plant_farm(plant: "WindioPlant") -> WindFarm:
     """Return the wind farm of a plant: its first layout with its turbine types, and the others as neighbours."""
-    turbines = {kind: Turbine.from_settings(values) for kind, values in plant.turbines.items()}
+    turbines = [Turbine.from_settings(values) for values in plant.turbines]
     own, *others = plant.layouts
     machines = [turbines[kind] for kind in own.types]
     near = None
@@ -24,9 +24,8 @@ def plant_farm(plant: "WindioPlant") -> WindFarm:
         )
     options = {name: value for name, value in plant.wake_model.items() if name != "name"}
     try:
-        site = Site.from_settings(plant.wind)
-        plant.remarks.extend(f"wind: {note}" for note in site.notes)
         model = type(wake_model(plant.wake_model["name"]))(**options)
-        return WindFarm(site, machines[0] if len(set(machines)) == 1 else machines, model, neighbours=near)
+        turbine = machines[0] if len(set(machines)) == 1 else machines
+        return WindFarm(Site.from_settings(plant.wind), turbine, model, neighbours=near)
     except InputError as error:
         raise InputError(f"{plant.path}: {error}") from error

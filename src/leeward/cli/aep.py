@@ -127,7 +127,7 @@ def _plant_yield(path: Path, options: AepOptions) -> tuple[str, str, list[Yield]
         raise InputError(f"{path} is a windIO plant, which has everything in it; omit --{others[0].replace('_', '-')}")
     plant = read_plant(path)
     farm, own = plant_farm(plant), plant.layouts[0]
-    for remark in plant.remarks:
+    for remark in (*plant.remarks, *farm.site.notes):
         note(f"{path.name}: {remark}")
     try:
         simulation = farm.simulate(own.x, own.y, per_condition=options.wifa_output is not None)

@@ -1,7 +1,7 @@
 """Whole plants of windIO 2 (`wind_energy_system`): site, wind, turbines, layouts and wake model."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,14 @@ _PLANT = re.compile(r"^wind_farm\s*:", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of turbines (m), and the key of the turbine type of each."""
+    """Positions of turbines (m), and the number of the turbine type of each."""
 
     x: list[float]
     y: list[float]
-    types: list[Any]
+    types: list[int]
 
 
-@dataclass
+@dataclass(frozen=True)
 class WindioPlant:
     """A plant. layouts: the farm's own, then those of its neighbours. wind, turbines: as in a campaign file.
 
@@ -43,11 +43,11 @@ class WindioPlant:
     crs: str | None
     farm: dict[str, Any]
     wind: dict[str, Any]
-    turbines: dict[Any, dict[str, Any]]
+    turbines: list[dict[str, Any]]
     layouts: list[Layout]
     wake_model: dict[str, Any]
     spacing_m: float | None
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[str]
 
     def campaign(self) -> dict[str, Any]:
         """Return the plant as a campaign: its first layout is the farm, the others are neighbours."""
@@ -58,11 +58,8 @@ class WindioPlant:
                 f"{self.path}: the layout has {len(kinds)} turbine types; leeward optimises layouts of one type. "
                 "`leeward aep` evaluates it"
             )
-        spacing = {"spacing_m": self.spacing_m}
-        if self.spacing_m is None:
-            spacing = {"spacing_diameters": DEFAULT_SPACING_DIAMETERS}
-            note = f"the plant gives no minimum_spacing: {DEFAULT_SPACING_DIAMETERS:g} rotor diameters are used"
-            self.remarks.append(note)
+        has_spacing = self.spacing_m is not None
+        spacing = ("spacing_m", self.spacing_m) if has_spacing else ("spacing_diameters", DEFAULT_SPACING_DIAMETERS)
         form = "weibull" if "weibull_k" in self.wind else "table" if "probability" in self.wind else "time_series"
         return {
             "name": self.name,
@@ -76,8 +73,14 @@ class WindioPlant:
                 for kind, x, y in _by_type(layout)
             ],
             "wake_model": self.wake_model,
-            **spacing,
+            spacing[0]: spacing[1],
         }
+
+    @property
+    def campaign_remarks(self) -> list[str]:
+        """Return how the plant was read as a campaign."""
+        note = f"the plant gives no minimum_spacing: {DEFAULT_SPACING_DIAMETERS:g} rotor diameters are used"
+        return self.remarks if self.spacing_m is not None else [*self.remarks, note]
 
     def with_layout(self, x: list[float], y: list[float]) -> dict[str, Any]:
         """Return the file's data with other positions in the first layout."""
@@ -104,7 +107,7 @@ def read_plant(path: Path) -> WindioPlant:
     remarks: list[str] = []
     farms = document.data["wind_farm"]
     places = [("wind_farm", i) for i in range(len(farms))] if isinstance(farms, list) else [("wind_farm",)]
-    turbines: dict[Any, dict[str, Any]] = {}
+    turbines: list[dict[str, Any]] = []
     layouts = [layout for place in places for layout in _layouts(document, place, turbines)]
     if len(layouts) > 1:
         remarks.append(f"the first layout is the farm; the other {len(layouts) - 1} are neighbours")
@@ -144,10 +147,10 @@ def validate(document: Document) -> None:
         raise InputError(f"{document.where}: windIO's schema rejects it: {'; '.join(lines[:6])}") from error
 
 
-def _layouts(document: Document, place: Place, turbines: dict[Any, dict[str, Any]]) -> list[Layout]:
+def _layouts(document: Document, place: Place, turbines: list[dict[str, Any]]) -> list[Layout]:
     """Return the layouts of one farm, and add its turbine types to `turbines`."""
     farm = value_at(document, place)
-    keys: dict[Any, Any] = {}  # the key in `turbines` of each type of this farm
+    keys: dict[str, int] = {}  # the position in `turbines` of each type of this farm
     if "turbine_types" in farm:
         for kind in farm["turbine_types"]:
             at = (*place, "turbine_types", kind)
@@ -162,7 +165,7 @@ def _layouts(document: Document, place: Place, turbines: dict[Any, dict[str, Any
     return [_layout(document, at, keys) for at in places]
 
 
-def _layout(document: Document, place: Place, keys: dict[Any, Any]) -> Layout:
+def _layout(document: Document, place: Place, keys: dict[str, int]) -> Layout:
     x, y = (numbers_at(document, (*place, "coordinates", axis)).tolist() for axis in ("x", "y"))
     if len(x) != len(y):
         raise document.error((*place, "coordinates"), f"has {len(x)} x and {len(y)} y; expected as many")
@@ -181,16 +184,14 @@ def _layout(document: Document, place: Place, keys: dict[Any, Any]) -> Layout:
     return Layout(x, y, [keys[str(kind)] for kind in kinds])
 
 
-def _added(turbines: dict[Any, dict[str, Any]], turbine: dict[str, Any]) -> Any:
-    """Return the key of a turbine, which is added unless an equal one is there."""
-    for key, known in turbines.items():
-        if known == turbine:
-            return key
-    turbines[len(turbines)] = turbine
-    return len(turbines) - 1
+def _added(turbines: list[dict[str, Any]], turbine: dict[str, Any]) -> int:
+    """Return the position of a turbine, which is added unless an equal one is there."""
+    if turbine not in turbines:
+        turbines.append(turbine)
+    return turbines.index(turbine)
 
 
-def _by_type(layout: Layout) -> list[tuple[Any, list[float], list[float]]]:
+def _by_type(layout: Layout) -> list[tuple[int, list[float], list[float]]]:
     """Return type and positions of the turbines of each type."""
     found = []
     for kind in dict.fromkeys(layout.types):
