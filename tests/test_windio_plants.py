@@ -393,3 +393,31 @@ def test_outputs_of_wifa_need_a_plant(tmp_path):
     assert "is a windIO plant, which has everything in it; omit --wake-model" in done.stderr
     make_run(tmp_path, seeds=1)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("place", "value"), [("wind_farm", None), ("wind_farm", []), ("wind_farm.layouts", [])])
+def test_plants_without_turbines(tmp_path, place, value):
+    path = saved(tmp_path, (place, value)) if value is not None else saved(tmp_path)
+    if value is None:
+        data = {**PLANT, "wind_farm": None}
+        path.write_text(yaml.safe_dump(data))
+    with pytest.raises(InputError, match=f"{place} is |schema rejects it"):
+        read_plant(path)
+
+
+def test_options_change_the_plant(tmp_path):
+    """The file that is written is the problem that was solved."""
+    path = saved(tmp_path)
+    (tmp_path / "large.yaml").write_text("rated_power_mw: 8\nrotor_diameter_m: 167\nhub_height_m: 113\n")
+    for option, rated, count in (
+        (["--turbines", "6"], 5.0, 6),
+        (["--turbine", "large.yaml", "--turbines", "4"], 8.0, 4),
+    ):
+        options = ["--campaign", path, "-o", "other.yaml", "--recipe", "random", *option]
+        done = leeward_here("optimise", *options, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        stated = float(next(line for line in done.stdout.splitlines() if line.startswith("  AEP")).split()[1])
+        done = leeward_here("aep", "other.yaml", "--json", cwd=tmp_path)
+        found = json.loads(done.stdout)["layouts"][0]
+        assert found["aep_gwh"] == pytest.approx(stated, abs=0.006)
+        assert (found["n_turbines"], found["installed_mw"]) == (count, pytest.approx(count * rated, rel=0.01))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from typer import Exit, Option
 
 from leeward import layout
-from leeward.cli.options import Options, PhysicsOptions
+from leeward.cli.options import Options, PhysicsOptions, given
 from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, is_terminal, write_file
 from leeward.cli.progress import write_over
 from leeward.cli.sources import Names
@@ -352,13 +352,14 @@ def _write_layout(path: Path, problem: "layout.LayoutProblem", solution: "layout
 def _write_plant(
     path: Path, title: str, problem: "layout.LayoutProblem", solution: "layout.Solution", options: OptimiseOptions
 ) -> None:
-    """Write a windIO plant: the given one with the new positions, or one made from the problem."""
+    """Write a windIO plant: the given one with new positions, or one made from the problem if options changed it."""
     from leeward.export.windio import optimised_plant, problem_plant
     from leeward.export.write import write_pieces
     from leeward.readers.windio_plant import is_plant, read_plant
 
     source = Path(options.physics.campaign or "")
-    if is_plant(source):
+    is_changed = list(given(vars(options.physics))) != ["campaign"] or options.area.area is not None
+    if is_plant(source) and not is_changed and len(read_plant(source).layouts[0].x) == len(solution.x):
         content = optimised_plant(read_plant(source), problem, solution)
     else:
         content = problem_plant(problem, solution, title)

@@ -106,6 +106,8 @@ def read_plant(path: Path) -> WindioPlant:
     validate(document)
     remarks: list[str] = []
     farms = document.data["wind_farm"]
+    if not farms or not all(isinstance(farm, dict) for farm in (farms if isinstance(farms, list) else [farms])):
+        raise document.error(("wind_farm",), f"is {farms!r:.60}; expected a wind farm, or a list of them")
     places = [("wind_farm", i) for i in range(len(farms))] if isinstance(farms, list) else [("wind_farm",)]
     turbines: list[dict[str, Any]] = []
     layouts = [layout for place in places for layout in _layouts(document, place, turbines)]
@@ -159,8 +161,10 @@ def _layouts(document: Document, place: Place, turbines: list[dict[str, Any]]) -
         keys[""] = _added(turbines, windio_turbine.read(document, (*place, "turbines")))
     else:
         raise document.error(place, "has neither turbines nor turbine_types; expected one of them")
-    given = farm["layouts"]
+    given = farm.get("layouts")
     at_layouts = (*place, "layouts")
+    if not given:
+        raise document.error(at_layouts, "is missing or empty; expected the positions of turbines")
     places = [(*at_layouts, i) for i in range(len(given))] if isinstance(given, list) else [at_layouts]
     return [_layout(document, at, keys) for at in places]
 
