@@ -271,7 +271,7 @@ RUNS = {
     "04_csv.py": (["turbines.csv", "arrays.npz"], "py_wake"),
     "05_geojson.py": (["best.geojson", "arrays.npz"], "py_wake"),
     "06_windio.py": (["plant.yaml", "AEP"], "py_wake"),
-    "07_floris.py": (["floris.yaml", "floris.csv", "arrays.npz"], "floris"),
+    "07_floris.py": (["floris.yaml", "floris_wind_rose.csv", "arrays.npz"], "floris"),
 }
 
 

@@ -62,11 +62,14 @@ def test_the_command_takes_them(tmp_path):
 
 
 def test_without_a_coordinate_system(tmp_path):
-    """A Shapefile without its .prj file."""
+    """A Shapefile without its .prj file is in metres, never in degrees."""
     written(tmp_path, "shp")
     (tmp_path / "areas.prj").unlink()
-    with pytest.raises(InputError, match=r"no coordinate system is named; name the projected one with crs="):
-        Area.from_file(tmp_path / "areas.shp", name="west")
+    area = Area.from_file(tmp_path / "areas.shp", name="west")
+    assert (area.crs, area.area_m2) == (None, pytest.approx(36e6))
+    small = geopandas.GeoDataFrame({"Name": ["near"]}, geometry=[shapely.box(0, 0, 100, 50)])
+    small.to_file(tmp_path / "small.shp")
+    assert Area.from_file(tmp_path / "small.shp").area_m2 == pytest.approx(5000.0)
     assert Area.from_file(tmp_path / "areas.shp", name="west", crs="EPSG:25831").area_m2 == pytest.approx(36e6)
 
 
@@ -87,6 +90,25 @@ def test_bad_files(tmp_path):
     points.to_file(tmp_path / "two-kinds.gpkg", driver="GPKG", layer="masts")
     frame().to_file(tmp_path / "two-kinds.gpkg", driver="GPKG", layer="areas")
     assert Area.from_file(tmp_path / "two-kinds.gpkg", name="west").area_m2 == pytest.approx(36e6)
+
+
+def test_styles_of_qgis_and_collections_of_kml(tmp_path):
+    """Tables without geometry are not layers of areas; polygons in a MultiGeometry count."""
+    written(tmp_path, "gpkg")
+    styles = geopandas.pd.DataFrame({"styleQML": ["<qgis/>"]})
+    pyogrio.write_dataframe(styles, tmp_path / "areas.gpkg", layer="layer_styles", append=True)
+    assert Area.from_file(tmp_path / "areas.gpkg", name="west").area_m2 == pytest.approx(36e6)
+    ring = "8.0,55.0,0 8.1,55.0,0 8.1,55.1,0 8.0,55.0,0"
+    boundary = f"<LinearRing><coordinates>{ring}</coordinates></LinearRing>"
+    polygon = f"<Polygon><outerBoundaryIs>{boundary}</outerBoundaryIs></Polygon>"
+    point = "<Point><coordinates>8.0,55.0,0</coordinates></Point>"
+    (tmp_path / "two.kml").write_text(
+        '<kml xmlns="http://www.opengis.net/kml/2.2"><Document><Placemark><name>p</name><MultiGeometry>'
+        f"{polygon}{point}</MultiGeometry></Placemark></Document></kml>"
+    )
+    campaign = load(campaign_data(farms={"file": str(tmp_path / "two.kml")}, turbines_per_farm=4, crs="EPSG:25832"))
+    assert dict(campaign.farms) == {0: "p"}
+    assert campaign.physics.area(0).area_m2 > 30e6
 
 
 def test_without_pyogrio(tmp_path, monkeypatch):
@@ -152,6 +174,12 @@ def test_boundaries_and_exclusions_of_windio(tmp_path):
         campaign = load(campaign_data(farms=farms, turbines_per_farm=4))
         assert dict(campaign.farms) == {0: "Nordhavn"}
         assert campaign.physics.area(0).area_m2 == pytest.approx(area.area_m2, rel=1e-9)
+
+
+def test_only_does_not_apply_to_windio(tmp_path):
+    (tmp_path / "site.yaml").write_text(SITE)
+    with pytest.raises(InputError, match="is a windIO site, which is one area; remove `only`"):
+        load(campaign_data(farms={"file": str(tmp_path / "site.yaml"), "only": [0]}, turbines_per_farm=4))
 
 
 def test_circles_and_plants_of_windio(tmp_path):

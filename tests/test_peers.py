@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from export_cases import LEFT, LOW, campaign_data, make_run
@@ -49,6 +50,24 @@ def test_pywake_has_the_same_aep(case):
     assert (len(layout["x"]) > len(X)) == (case == "neighbours")
     if case != "no wake":
         assert campaign.to_pywake(0, 0, X * 1.001, Y).aep_gwh() != pytest.approx(aep, rel=1e-9)
+
+
+@needs_pywake
+@pytest.mark.parametrize("steps", [3, 4, 5])
+def test_as_many_steps_as_turbines(steps):
+    """PyWake would take four turbulence intensities for those of the four turbines."""
+    site = Site.from_time_series([270.0] * steps, [8.0] * steps, [0.02, 0.1, 0.2, 0.3, 0.4][:steps])
+    farm = WindFarm(site, Turbine.generic(10, 195, 121))
+    x = LEFT + np.arange(4) * 800.0
+    found = pywake_case(Setup(farm, x, np.full(4, LOW)))
+    assert found.aep_gwh() == pytest.approx(farm.aep_gwh(x, np.full(4, LOW)), rel=1e-9)
+
+
+def test_bad_positions():
+    campaign = load(campaign_data())
+    for x, y, says in (([0.0, float("nan")], [0.0, 0.0], "is nan"), ([0.0, 1000.0], [0.0], "x has 2 coord")):
+        with pytest.raises(InputError, match=says):
+            campaign.setup(0, x, y)
 
 
 @needs_pywake
@@ -140,7 +159,7 @@ def test_the_files_for_floris(run, tmp_path):
         export_layouts(chosen, tmp_path / "one.yaml", layouts.campaign, format_name="floris")
         expected = layouts.to_floris("farm0_t0_s0")
     model = FlorisModel(str(tmp_path / "one.yaml"))
-    rose = pandas.read_csv(tmp_path / "one.csv")
+    rose = pandas.read_csv(tmp_path / "one_wind_rose.csv")
     model.run()
     weights = expected.turbine_weights
     aep = model.get_farm_AEP(freq=rose["freq"].to_numpy(), turbine_weights=weights) * 1e-9

@@ -82,6 +82,9 @@ def test_csv_files_with_decimal_commas(tmp_path):
         ("ws,power_kw,ct\n12,3000,0.4\n3,0,0.8\n", {}, "expected increasing speeds"),
         ("ws,power_kw,ct\n3,0,0.8\n12,3000000,0.4\n", {}, r"looks like kilowatts; expected megawatts: 3\?"),
         ("", {}, "no column of wind speeds; found"),
+        ("ws;power_kw;ct\n8;800;0.8\n10;1.400;0.7\n12;2.000;0.4\n", {}, "is 1.400; write thousands without a separ"),
+        ("ws;power_kw;ct\n8;800;0,8\n10;1,400;0,7\n", {}, "line 3, column 'power_kw': is 1,400; write thousands"),
+        ("ws,power,ct\n3,0,0.8\n", {"power_unit": 3}, "power_unit is 3; expected W, kW or MW"),
         ("ws,power_kw,ct\n3,0,0.8\n12,3000,0.4\n", {"mode": 0}, "mode does not apply to this file"),
     ],
 )
@@ -145,12 +148,59 @@ def test_a_wasp_turbine_stops(tmp_path):
     assert turbine.power_mw([3.9, 4.0, 20.0, 20.1]).tolist() == pytest.approx([0.0, 0.1, 3.0, 0.0])
 
 
+JUMP = """<DataPoint WindSpeed="10" PowerOutput="1500000" ThrustCoEfficient="0.8"/>
+      <DataPoint WindSpeed="10" PowerOutput="1800000" ThrustCoEfficient="0.7"/>
+      <DataPoint WindSpeed="12" """
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('<DataPoint WindSpeed="12" ', JUMP),
+        ('LowSpeedCutIn="4"', 'LowSpeedCutIn="2"'),
+        ('HighSpeedCutOut="20"', 'HighSpeedCutOut="34"'),
+    ],
+)
+def test_wasp_curves_between_the_points(tmp_path, old, new):
+    """A jump, and curves that end before cut-in or cut-out, as in PyWake."""
+    pytest.importorskip("py_wake")
+    from py_wake.wind_turbines import WindTurbines
+
+    path = tmp_path / "t.wtg"
+    path.write_text(WTG.format(diameter=112, power=3000000, more="").replace(old, new))
+    theirs = WindTurbines.from_WAsP_wtg(str(path))
+    turbine = Turbine.from_file(path)
+    np.testing.assert_allclose(turbine.power_mw(SPEEDS), theirs.power(SPEEDS) * 1e-6, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(turbine.thrust_coefficient(SPEEDS), theirs.ct(SPEEDS), rtol=1e-6, atol=1e-6)
+
+
+def test_wasp_points_in_any_order(tmp_path):
+    path = tmp_path / "t.wtg"
+    text = WTG.format(diameter=112, power=3000000, more="")
+    path.write_text(text)
+    forward = Turbine.from_file(path)
+    points = [line for line in text.splitlines(keepends=True) if "DataPoint " in line]
+    path.write_text(text.replace("".join(points), "".join(reversed(points))))
+    assert Turbine.from_file(path) == forward
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
+        (
+            WTG.format(diameter=112, power=3e6, more="").replace('LowSpeedCutIn="4"', 'LowSpeedCutIn="nan"'),
+            "CutIn is 'nan'",
+        ),
+        (
+            WTG.format(diameter=112, power=3e6, more="").replace('CutIn="4"', 'CutIn="30"'),
+            "cut-in speed is 30 and the cut",
+        ),
         (WTG.format(diameter=112, power="lots", more=""), "DataPoint PowerOutput is 'lots'; expected a number"),
         (WTG.format(diameter="", power=3000000, more=""), "WindTurbineGenerator RotorDiameter is ''"),
-        (WTG.format(diameter=112, power=3000000, more="<Height>94</Height>"), "hub_height_m of the turbine is missing"),
+        (
+            WTG.format(diameter=112, power=3000000, more="<Height>94</Height>"),
+            "suggests several hub heights, 84, 94 m; choose one with hub_height_m",
+        ),
         ("<Farm/>", "its root element is Farm; expected WindTurbineGenerator"),
         ("<WindTurbineGenerator/>", "has no PerformanceTable"),
         ("not xml", "cannot be read as XML"),
@@ -171,6 +221,8 @@ def test_performance_tables_are_chosen():
         Turbine.from_file(path)
     with pytest.raises(InputError, match="has no performance table 14; expected a mode from 0 to 13"):
         Turbine.from_file(path, mode=14)
+    with pytest.raises(InputError, match="mode is '0'; expected a whole number"):
+        Turbine.from_file(path, mode="0")
 
 
 # --- FLORIS ---
@@ -198,6 +250,19 @@ def test_floris_turbines_are_those_of_floris(name):
     assert turbine.name == name
 
 
+def test_floris_tables_in_any_order(tmp_path):
+    """FLORIS sorts them; two points at one speed are a jump."""
+    pytest.importorskip("scipy")
+    from scipy.interpolate import interp1d
+
+    for speeds, power in (([25, 12, 8, 3], [5000, 5000, 2000, 0]), ([3, 8, 8, 12, 25], [0, 2000, 3000, 5000, 5000])):
+        table = {"wind_speed": speeds, "power": power, "thrust_coefficient": [0.5] * len(speeds)}
+        (tmp_path / "own.yaml").write_text(yaml.safe_dump({**FLORIS, "power_thrust_table": table}))
+        turbine = Turbine.from_file(tmp_path / "own.yaml")
+        at = np.array([4.0, 7.9, 8.1, 12.0, 20.0])
+        np.testing.assert_allclose(turbine.power_mw(at), interp1d(speeds, power)(at) * 1e-3, rtol=1e-6)
+
+
 FLORIS = {
     "turbine_type": "own",
     "hub_height": 90.0,
@@ -214,8 +279,12 @@ FLORIS = {
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"operation_model": "peak-shaving"}, "line 4: operation_model is 'peak-shaving', which changes power"),
+        (
+            {"operation_model": "peak-shaving"},
+            "line 4: operation_model is 'peak-shaving'; expected one that keeps power",
+        ),
         ({"multi_dimensional_cp_ct": True}, "multi_dimensional_cp_ct is not supported"),
+        ({"correct_cp_ct_for_tilt": True}, "correct_cp_ct_for_tilt is not supported"),
         ({"power_thrust_table": {"wind_speed": [3, 12]}}, "power_thrust_table.power is None; expected a list"),
         (
             {"power_thrust_table": {**FLORIS["power_thrust_table"], "power": [1.0, 2.0]}},
@@ -241,7 +310,9 @@ def test_windio_turbines_of_windio():
     """One of each kind of curve: rated figures, and power coefficients."""
     folder = package("windIO") / "examples" / "plant" / "plant_energy_turbine"
     small = Turbine.from_file(folder / "IEA37_3.35MW_turbine.yaml")
-    same_curves(small, Turbine.iea37_3_35mw().power_mw(SPEEDS) * 1e6, np.full(len(SPEEDS), 0.888888889))
+    np.testing.assert_allclose(small.power_mw(SPEEDS), Turbine.iea37_3_35mw().power_mw(SPEEDS), atol=1e-6)
+    running = (SPEEDS >= 4.0) & (SPEEDS <= 25.0)
+    np.testing.assert_allclose(small.thrust_coefficient(SPEEDS), np.where(running, 0.888888889, 0.0), atol=1e-6)
     large = Turbine.from_file(folder / "IEA37_15MW_turbine.yaml")
     curve = yaml.safe_load((folder / "IEA37_15MW_turbine.yaml").read_text())["performance"]["Cp_curve"]
     speeds, cp = np.array(curve["Cp_wind_speeds"]), np.array(curve["Cp_values"])
@@ -288,6 +359,11 @@ def test_rated_figures_with_a_thrust_curve(tmp_path):
     ("change", "says"),
     [
         ({"hub_height": None}, "hub_height is missing; expected a number"),
+        ({"rotor_diameter": 1e300}, "cannot be used"),
+        (
+            {"performance": {**WINDIO["performance"], "cutin_wind_speed": 26.0, "cutout_wind_speed": 3.0}},
+            "line 4: performance: the cut-in speed is 26 and the cut-out speed 3|performance: the cut-in speed is 26",
+        ),
         ({"rotor_diameter": "wide"}, "rotor_diameter is 'wide'; expected a number"),
         ({"performance": {"rated_power": 5e6, "Ct_curve": WINDIO["performance"]["Ct_curve"]}}, "rated_wind_speed is"),
         ({"performance": {"power_curve": WINDIO["performance"]["power_curve"]}}, "Ct_curve.Ct_wind_speeds is"),
@@ -326,6 +402,12 @@ def test_turbines_of_pywake():
         assert turbine.rotor_diameter_m == theirs.diameter()
     cubic = Turbine.from_pywake(IEA37_WindTurbines())  # not a table: sampled
     np.testing.assert_allclose(cubic.power_mw(SPEEDS), IEA37_WindTurbines().power(SPEEDS) * 1e-6, atol=2e-5)
+    from py_wake.wind_turbines import WindTurbine
+    from py_wake.wind_turbines.power_ct_functions import PowerCtTabular
+
+    jump = PowerCtTabular([3, 8, 8, 12, 25], [0, 1000, 1500, 2000, 2000], "kW", [0.8, 0.8, 0.7, 0.4, 0.1])
+    theirs = WindTurbine("jump", 80, 70, jump)
+    np.testing.assert_allclose(Turbine.from_pywake(theirs).power_mw(SPEEDS), theirs.power(SPEEDS) * 1e-6, atol=1e-8)
     smooth = V80(method="pchip")
     inside = np.linspace(4.0, 25.0, 2101)
     np.testing.assert_allclose(

@@ -151,6 +151,10 @@ def test_a_series_of_windio(tmp_path):
             {"wind_speed": {"data": [[9.0, 9.5]] * 3, "dims": ["time", "height"]}, "height": [80.0, 120.0]},
             "wind_speed varies with height|wind_speed: varies with height",
         ),
+        (
+            {"wind_speed": {"data": [9.0] * 3, "dims": 3}},
+            "wind_resource.wind_speed has dims 3; expected a list of names",
+        ),
         ({"time": None}, "wind_resource.time is missing; expected a time series, probability, or Weibull parameters"),
         ({"turbulence_intensity": {"data": 7.0, "dims": []}}, r"a fraction from 0 to 1, for example 0.06 \(per cent\?"),
     ],
@@ -261,6 +265,23 @@ def test_a_site_file_with_other_turbulence(tmp_path, site_file):
     np.testing.assert_allclose(campaign.physics.site.conditions.turbulence_intensity, 0.05, rtol=1e-12)
 
 
+def test_a_site_file_without_turbulence(tmp_path):
+    path = tmp_path / "site.nc"
+    sectors = {"Sector_frequency": [0.25] * 4, "Weibull_A": [9.0] * 4, "Weibull_k": [2.0] * 4}
+    data = xarray.Dataset({name: ("wd", values) for name, values in sectors.items()}, {"wd": [0.0, 90.0, 180.0, 270.0]})
+    data.to_netcdf(path, engine="h5netcdf")
+    site = Site.from_file(path, turbulence_intensity=0.07)
+    np.testing.assert_allclose(site.conditions.turbulence_intensity, 0.07, rtol=1e-12)
+    with pytest.raises(InputError, match="has no turbulence intensity"):
+        Site.from_file(path)
+
+
+def test_missing_values_of_a_series(tmp_path):
+    (tmp_path / "wind.csv").write_text("wind_direction_deg,wind_speed_m_s\n270,9\n280,9999\n")
+    with pytest.raises(InputError, match=r"speed\[1\] is 9999; expected at most 100 m/s"):
+        load_study(tmp_path, (WEIBULL, "  time_series: {file: wind.csv}\n"))
+
+
 @pytest.mark.parametrize("ending", ["csv", "nc", "parquet"])
 def test_time_series_with_named_columns(tmp_path, ending):
     columns = {"WD": [270.0, 280.0, 10.0], "WS": [9.0, 10.0, 8.0], "TI": [0.07, 0.08, 0.09]}
@@ -293,6 +314,7 @@ def test_wind_files_in_commands(tmp_path):
     (tmp_path / "layout.csv").write_text("x_m,y_m\n0,0\n900,0\n")
     done = leeward_here("aep", "layout.csv", "--site", "wind.tab", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "the wind at 62 m is used at hub height" in done.stderr
     farm = WindFarm(Site.from_file(tmp_path / "wind.tab"), Turbine.generic(15, 240, 150))
     expected = farm.aep_gwh([0, 900], [0, 0])
     assert json.loads(done.stdout)["layouts"][0]["aep_gwh"] == pytest.approx(expected, rel=1e-12)

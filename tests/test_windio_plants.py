@@ -10,7 +10,7 @@ import pytest
 import xarray
 import yaml
 
-from export_cases import make_run
+from export_cases import LEFT, LOW, make_run
 from leeward.campaign import load, open_layouts
 from leeward.campaign.plants import plant_farm
 from leeward.errors import InputError
@@ -421,3 +421,123 @@ def test_options_change_the_plant(tmp_path):
         found = json.loads(done.stdout)["layouts"][0]
         assert found["aep_gwh"] == pytest.approx(stated, abs=0.006)
         assert (found["n_turbines"], found["installed_mw"]) == (count, pytest.approx(count * rated, rel=0.01))
+
+
+# --- what would give other numbers silently ---
+
+
+def test_coordinate_systems_of_a_plant(tmp_path):
+    """Every layout of every farm is compared with the boundaries; degrees are an error."""
+    named = {"x": [0.0, 4000.0, 4000.0], "y": [0.0, 0.0, 3000.0], "crs": "EPSG:25832"}
+    boundary = ("site.boundaries", {"polygons": [named]})
+    other = {"coordinates": {"x": [5000.0], "y": [0.0], "crs": "EPSG:32631"}}
+    layouts = ("wind_farm.layouts", [*PLANT["wind_farm"]["layouts"], other])
+    with pytest.raises(InputError, match=r"layouts\[1\].coordinates.crs is EPSG:32631, but the rest is in EPSG:25832"):
+        read_plant(saved(tmp_path, boundary, layouts))
+    farms = ("wind_farm", [{**PLANT["wind_farm"], "layouts": [other]}])
+    with pytest.raises(InputError, match=r"wind_farm\[0\].layouts\[0\].coordinates.crs is EPSG:32631"):
+        read_plant(saved(tmp_path, boundary, farms))
+    degrees = ("site.boundaries", {"polygons": [{**named, "crs": "EPSG:4326"}]})
+    with pytest.raises(InputError, match=r"EPSG:4326.*has no coordinates in metres"):
+        plant_farm(read_plant(saved(tmp_path, degrees)))
+
+
+def test_coordinates_that_are_not_metres(tmp_path):
+    coordinates = {"x": [0.5, 1.5, 2.5, 3.5], "y": [1.5] * 4}
+    path = saved(tmp_path, ("wind_farm.layouts", [{"coordinates": coordinates}]))
+    done = leeward_here("aep", path, cwd=tmp_path)
+    assert "some turbines are closer than a rotor diameter; are the coordinates in metres?" in done.stderr
+
+
+SERIES = {
+    "time": [0, 1, 2],
+    "wind_direction": {"data": [270.0, 280.0, 10.0], "dims": ["time"]},
+    "wind_speed": {"data": [9.0, 10.0, 8.0], "dims": ["time"]},
+}
+CASES_TABLE = {
+    "wind_direction": {"data": [270.0, 280.0, 10.0], "dims": ["case"]},
+    "wind_speed": {"data": [9.0, 10.0, 8.0], "dims": ["case"]},
+    "probability": {"data": [0.5, 0.2, 0.3], "dims": ["case"]},
+}
+WEIBULL = {
+    "wind_direction": [0.0, 90.0, 180.0, 270.0],
+    **{name: {"data": [0.25] * 4, "dims": ["wind_direction"]} for name in ("sector_probability",)},
+    **{name: {"data": [9.0] * 4, "dims": ["wind_direction"]} for name in ("weibull_a", "weibull_k")},
+}
+SUBSET = {"times_run": {"all_occurences": False, "subset": [0, 2]}}
+SOME = {"directions_run": {"specific_values": [270.0]}, "wind_speeds_run": {"specific_values": [9.0]}}
+
+
+@pytest.mark.parametrize(
+    ("wind", "runs", "speeds"),
+    [(SERIES, SUBSET, [9.0, 8.0]), (CASES_TABLE, SUBSET, [9.0, 8.0]), (SERIES, None, [9.0, 10.0, 8.0])],
+)
+def test_steps_of_a_plant(tmp_path, wind, runs, speeds):
+    path = saved(tmp_path, (RESOURCE, wind), (RUNS, runs) if runs else (RUNS.rpartition(".")[0], None))
+    assert plant_farm(read_plant(path)).site.conditions.speed.ravel().tolist() == speeds
+
+
+@pytest.mark.parametrize(
+    ("wind", "runs", "says"),
+    [
+        (SERIES, SOME, "directions_run: does not apply to this wind; expected times_run"),
+        (CASES_TABLE, SOME, "directions_run: does not apply to this wind; expected times_run"),
+        (WEIBULL, SUBSET, "times_run: does not apply to this wind; expected directions_run"),
+        (PLANT["site"]["energy_resource"]["wind_resource"], SUBSET, "times_run: does not apply to this wind"),
+    ],
+)
+def test_runs_that_do_not_fit_the_wind(tmp_path, wind, runs, says):
+    with pytest.raises(InputError, match=says):
+        read_plant(saved(tmp_path, (RESOURCE, wind), (RUNS, runs)))
+
+
+def test_directions_that_go_round(tmp_path):
+    """A row at 360 degrees repeats the one at 0; it does not count twice."""
+    data = PLANT["site"]["energy_resource"]["wind_resource"]["probability"]["data"]
+    directions = (f"{RESOURCE}.wind_direction", [0.0, 90.0, 180.0, 270.0, 360.0])
+    path = saved(tmp_path, directions, (f"{RESOURCE}.probability.data", [*data, data[0]]))
+    assert plant_farm(read_plant(path)).site.conditions.weight.sum() == pytest.approx(1.0)
+    with pytest.raises(InputError, match="has 0 and 360 with different probabilities"):
+        read_plant(saved(tmp_path, directions, (f"{RESOURCE}.probability.data", [*data, data[3]])))
+
+
+def test_notes_on_heights_and_turbulence(tmp_path):
+    plant = read_plant(saved(tmp_path, (f"{RESOURCE}.reference_height", 60.0)))
+    assert "wind: the wind at 60 m is used at hub height, 90 m" in plant.remarks
+    path = saved(tmp_path, (RESOURCE, WEIBULL), (RUNS.rpartition(".")[0], None))
+    done = leeward_here("optimise", "--campaign", path, "--recipe", "random", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no turbulence intensity is given: 0.1 is used" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [("Jensen", "ceps", 0.3), ("Jensen", "use_effective_ws", True), ("TurbOPark", "use_effective_ws", True)],
+)
+def test_options_of_other_models(tmp_path, name, key, value):
+    fitting = [(f"{ANALYSIS}.{option}", None) for option in ("axial_induction_model", "superposition_model")]
+    with pytest.raises(InputError, match=f"wind_deficit_model.{key}"):
+        read_plant(saved(tmp_path, (f"{ANALYSIS}.wind_deficit_model", {"name": name, key: value}), *fitting))
+    wide = (f"{ANALYSIS}.wind_deficit_model", {"name": "TurbOPark", "ceps": 0.3, "use_effective_ws": False})
+    assert read_plant(saved(tmp_path, wide, *fitting)).wake_model == {"name": "nygaard_2022", "initial_width": 0.3}
+
+
+def test_plants_as_json_text(tmp_path):
+    (tmp_path / "plant.yaml").write_text(json.dumps(PLANT))
+    assert load(tmp_path / "plant.yaml").name == "small"
+
+
+def test_one_turbine_with_types(tmp_path):
+    layout = {**PLANT["wind_farm"]["layouts"][0], "turbine_types": [0, 0, 0, 0]}
+    assert read_plant(saved(tmp_path, ("wind_farm.layouts", [layout]))).layouts[0].types == [0] * 4
+    with pytest.raises(InputError, match="has several types, but the farm has `turbines`"):
+        read_plant(saved(tmp_path, ("wind_farm.layouts", [{**layout, "turbine_types": [0, 1, 0, 0]}])))
+
+
+def test_an_island_in_a_hole_is_not_windio():
+    outer = {"polygon_m": [[LEFT, LOW], [LEFT + 9e3, LOW], [LEFT + 9e3, LOW + 9e3], [LEFT, LOW + 9e3]]}
+    hole = [[LEFT + x, LOW + y] for x, y in ((3e3, 3e3), (6e3, 3e3), (6e3, 6e3), (3e3, 6e3))]
+    island = {"polygon_m": [[LEFT + x, LOW + y] for x, y in ((4e3, 4e3), (5e3, 4e3), (5e3, 5e3))]}
+    farms = [{"name": "ring", "n_turbines": 4, "regions": [{**outer, "holes_m": [hole]}, island]}]
+    with pytest.raises(InputError, match="an island in a hole, which windIO cannot express"):
+        windio.windio_plant(plant_and_aep(farms=farms)[0])

@@ -3,9 +3,9 @@
 FLORIS has wake models of its own, so only the energy without wakes is the same; the energy with wakes is printed
 beside leeward's.
 
-    leeward export layouts.run --key farm0_t5_s0 --format floris -o floris.yaml     # writes floris.csv too
+    leeward export layouts.run --key farm0_t5_s0 --format floris -o floris.yaml     # and the wind rose
     leeward export layouts.run --key farm0_t5_s0 -o arrays.npz
-    python 07_floris.py floris.yaml floris.csv arrays.npz
+    python 07_floris.py floris.yaml floris_wind_rose.csv arrays.npz
 """
 
 import sys

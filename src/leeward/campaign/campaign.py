@@ -241,13 +241,10 @@ class Campaign:
 
     def setup(self, type_idx: int, x: "npt.ArrayLike" = (), y: "npt.ArrayLike" = ()) -> "Setup":
         """Return wind, turbines and wake model of a turbine type and a layout, for models of other programs."""
-        import numpy as np
+        from leeward.peers.setup import setup
 
-        from leeward.peers.setup import Setup
-
-        east, north = (np.asarray(values, dtype=np.float64) for values in (x, y))
         self.physics.import_wake_model()
-        return Setup(self.physics.wind_farm(type_idx), east, north)
+        return setup(self.physics.wind_farm(type_idx), x, y)
 
     def to_pywake(self, farm_idx: int, type_idx: int, x: "npt.ArrayLike" = (), y: "npt.ArrayLike" = ()) -> "PyWakeCase":
         """Return a PyWake model of a farm, and the arguments of its call: `model, layout = campaign.to_pywake(0, 5)`.

@@ -74,6 +74,10 @@ class Physics:
     def n_turbines(self, farm_idx: int, type_idx: int) -> int:
         return turbine_count(self._spec, self.farms[farm_idx], self.types[type_idx])
 
+    def count(self, farm_idx: int, turbine: "Turbine") -> int:
+        """Return the number of turbines of a farm for any turbine."""
+        return turbine_count(self._spec, self.farms[farm_idx], turbine)
+
     def capacity_wanted_mw(self, farm_idx: int) -> float | None:
         """Return the requested capacity (MW), or None if the number of turbines was given."""
         return capacity_wanted(self._spec, self.farms[farm_idx])
@@ -196,7 +200,7 @@ class Physics:
             return neighbours_of(self._spec.neighbours)
 
 
-def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
+def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: "FullTurbine | Turbine") -> int:
     """Return the number of turbines: the one given, or capacity / rated power, rounded down."""
     capacity = capacity_wanted(spec, farm)
     if capacity is None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from leeward.campaign.resolve import check_crs
 from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 from leeward.wind.wake_models import wake_model
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 def plant_farm(plant: "WindioPlant") -> WindFarm:
     """Return the wind farm of a plant: its first layout with its turbine types, and the others as neighbours."""
+    if plant.crs is not None:
+        try:
+            check_crs(plant.crs)
+        except InputError as error:
+            raise InputError(f"{plant.path}: the crs {error}") from error
     turbines = [Turbine.from_settings(values) for values in plant.turbines]
     own, *others = plant.layouts
     machines = [turbines[kind] for kind in own.types]

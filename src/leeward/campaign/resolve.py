@@ -134,7 +134,8 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         return entry
     path = shapes.path_in(folder, entry.file)
     given = entry.model_dump(exclude={"file", "power_unit", "mode"}, exclude_none=True)
-    document = read_turbine(path, power_unit=entry.power_unit, mode=entry.mode)
+    has_height = entry.hub_height_m is not None
+    document = read_turbine(path, power_unit=entry.power_unit, mode=entry.mode, has_height=has_height)
     document.data |= given
     missing = [name for name in ("rotor_diameter_m", "hub_height_m") if name not in document.data]
     if missing and "power_mw" in document.data:
@@ -199,6 +200,8 @@ def _farm_entries(spec: CampaignSpec, document: Document) -> list[FarmSpec]:
             given = FarmsFile(file="farms.geojson")
             features = shapes.features_of(data_folder(spec.farms.built_in) / given.file)
         elif shapes.is_windio(spec.farms.file):
+            if spec.farms.only is not None:
+                raise InputError(f"{spec.farms.file} is a windIO site, which is one area; remove `only`")
             return [FarmSpec(file=spec.farms.file, exclude=spec.farms.exclude)]
         else:
             given = spec.farms

@@ -99,6 +99,8 @@ def _table_yields(options: AepOptions) -> tuple[str, str, list[Yield]]:
     from leeward.cli.physics import Physics
 
     physics = Physics(options.physics)
+    for remark in physics.notes:
+        note(remark)
     where, layouts = _layouts(options.layout)
     physics.demand_one_type(layouts, where)
     # raise every input error before any computation
@@ -144,6 +146,8 @@ def _plant_yield(path: Path, options: AepOptions) -> tuple[str, str, list[Yield]
     found = Yield(
         TableLayout(plant.name, own.x, own.y), min(kind.rotor_diameter_m for kind in each), machines, simulation, values
     )
+    if _are_close(own.x, own.y, found.rotor_diameter_m):
+        note(f"{path.name}: some turbines are closer than a rotor diameter; are the coordinates in metres?")
     if options.wifa_output is not None:
         from leeward.export.wifa import write_wifa_output
 

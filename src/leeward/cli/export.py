@@ -37,7 +37,7 @@ class ExportOptions(Options):
 
     NetCDF, Parquet, CSV, GeoJSON (longitudes and latitudes) and GeoPackage hold any number of layouts. A windIO plant
     or a FLORIS input (.yaml) and the arrays for PyWake (.npz or .json) hold one layout with its site, turbine and wake
-    model. FLORIS gets a second file, the wind rose (.csv).
+    model. FLORIS gets a second file, the wind rose.
 
     A study is written as NetCDF, Zarr, Parquet or CSV; tables have one row per target, scenario and case. --features
     writes the inputs of each scenario beside the means of its results.

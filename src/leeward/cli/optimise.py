@@ -16,7 +16,7 @@ from typer import Exit, Option
 
 from leeward import layout
 from leeward.cli.options import Options, PhysicsOptions, given
-from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, is_terminal, write_file
+from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, is_terminal, note, write_file
 from leeward.cli.progress import write_over
 from leeward.cli.sources import Names
 from leeward.errors import InputError
@@ -134,6 +134,8 @@ def optimise(options: OptimiseOptions) -> None:
 
     smart_start = layout.SmartStart(options.search.grid_size, options.search.random_pct)
     physics = Physics(options.physics)
+    for remark in physics.notes:
+        note(remark)
     start = _start(options.start, options.physics.campaign)
     machine = physics.machine_of(start, str(options.start.start or "the turbine"))
     title, problem = _problem(options, physics.campaign, machine, start)
@@ -166,8 +168,8 @@ def _problem(
     if campaign is not None and given.area is None:
         farm = _farm(campaign, given.farm_idx or given.area_name, start)
         title, where = f"{campaign.name}, {campaign.farms[farm]}", campaign.physics.area(farm)
-        if machine.type_idx is not None:
-            turbines = campaign.physics.n_turbines(farm, machine.type_idx)
+        kind, physics = machine.type_idx, campaign.physics
+        turbines = physics.count(farm, machine.turbine) if kind is None else physics.n_turbines(farm, kind)
     else:
         title, where = _area(given)
     if start is not None:
@@ -331,8 +333,8 @@ def _print_solution(title: str, problem: "layout.LayoutProblem", solution: "layo
     _print_row("closest spacing", closest, f"m, at least {spacing_m:g} m")
     _print_row("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")
     _print_row("stopped", "", solution.stop_reason.value)
-    for note in solution.notes:
-        _print_row("note", "", note)
+    for remark in solution.notes:
+        _print_row("note", "", remark)
 
 
 def _print_row(what: str, value: object, more: str = "") -> None:

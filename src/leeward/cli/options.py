@@ -102,6 +102,9 @@ class PhysicsOptions(Options):
     power_unit: str | None = Option(
         None, help="Unit of the powers in a CSV file whose column does not name it: W, kW or MW."
     )
+    turbine_mode: int | None = Option(
+        None, help="Performance table of a WAsP .wtg file that has several, by its number from 0."
+    )
     rated_power_mw: float | None = Option(None, help="Rated power of the generic turbine, MW. Default: 15.")
     rotor_diameter_m: float | None = Option(
         None, help="Rotor diameter of the turbine, m. Default for the generic turbine: 240."

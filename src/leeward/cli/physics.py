@@ -38,7 +38,8 @@ class Machine:
 class Physics:
     """Make wind farms from the options of a command and from its campaign.
 
-    wind: a description of the source of the wind. choice: a note if the turbine is the default one, else "".
+    wind: a description of the source of the wind. choice: a note if the turbine is the default one, else "". notes: how
+    campaign and wind were read.
     """
 
     def __init__(self, options: PhysicsOptions) -> None:
@@ -54,6 +55,8 @@ class Physics:
         self._options = options
         self.campaign = given_campaign(campaign)
         self._site = None if options.site is None else Site.from_file(options.site)
+        remarks = () if self.campaign is None else self.campaign.remarks
+        self.notes = [*remarks, *(() if self._site is None else self._site.notes)]
         self._machines: dict[int, Machine] = {}  # by type_idx
         self._source = self._turbine_source()
         self.wind = str(options.site or (BUILT_IN_WIND if campaign is None else f"of {campaign}"))
@@ -139,7 +142,13 @@ def _turbine(options: PhysicsOptions) -> Turbine:
         raise InputError(f"--rated-power-mw is given, but {file} has a power curve; give one or the other, not both")
     if file.suffix.lower() == ".csv" and (diameter is None or height is None):
         raise InputError(f"{file}: has only the curves; give --rotor-diameter-m and --hub-height-m too")
-    return Turbine.from_file(file, rotor_diameter_m=diameter, hub_height_m=height, power_unit=options.power_unit)
+    return Turbine.from_file(
+        file,
+        rotor_diameter_m=diameter,
+        hub_height_m=height,
+        power_unit=options.power_unit,
+        mode=options.turbine_mode,
+    )
 
 
 def _named(layout: TableLayout | None) -> str:

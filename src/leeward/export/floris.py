@@ -32,7 +32,7 @@ def _comments(plant: Plant) -> list[str]:
         f"{plant.key} of the campaign {plant.campaign}, as a FLORIS 4 input; written by leeward {__version__}",
         f"annual energy production: {plant.energy_words}; with leeward's wake model {plant.wake_model.name}; "
         "FLORIS has its own wake models, which give a different AEP",
-        "the CSV file of the same name has the probability of each condition, in the order of flow_field: "
+        "the file beside this one, ..._wind_rose.csv, has the probability of each condition, in the same order: "
         "model.get_farm_AEP(freq=pandas.read_csv(FILE)['freq'].to_numpy())",
     ]
     if len(plant.neighbour_x):

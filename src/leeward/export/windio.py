@@ -7,6 +7,7 @@ import numpy as np
 import shapely
 
 from leeward import __version__
+from leeward.errors import InputError
 from leeward.export.plant import Plant, yaml_bytes
 from leeward.peers.setup import curve_points
 from leeward.wind.wake_models import WakeModel
@@ -52,7 +53,7 @@ def problem_plant(problem: "LayoutProblem", solution: "Solution", title: str) ->
         farm=problem.farm,
         x=solution.x,
         y=solution.y,
-        key="optimised",
+        key="",
         campaign=title,
         farm_name=title,
         crs=problem.area.crs or "",
@@ -61,12 +62,13 @@ def problem_plant(problem: "LayoutProblem", solution: "Solution", title: str) ->
         installed_mw=problem.n_turbines * turbine.rated_power_mw,
         area=problem.area,
     )
-    return yaml_bytes(_comments(plant), windio_plant(plant))
+    comments = [f"{title}: a layout that leeward {__version__} found", *_comments(plant)[1:]]
+    return yaml_bytes(comments, windio_plant(plant))
 
 
 def windio_plant(plant: Plant) -> dict[str, Any]:
     """Return the plant as a dict: name, site, wind farm, and the method of the AEP."""
-    name = f"{plant.campaign}, {plant.farm_name}, {plant.key}"
+    name = ", ".join(dict.fromkeys(filter(None, (plant.campaign, plant.farm_name, plant.key))))
     return {
         "name": name,
         "site": {"name": plant.farm_name, **_boundaries(plant), "energy_resource": _resource(plant)},
@@ -109,6 +111,9 @@ def _boundaries(plant: Plant) -> dict[str, Any]:
 
     pieces = shapely.get_parts(plant.area.to_shapely())
     holes = [polygon(hole) for piece in pieces for hole in piece.interiors]
+    filled = [shapely.Polygon(hole) for piece in pieces for hole in piece.interiors]
+    if any(hole.contains(piece) for hole in filled for piece in pieces):
+        raise InputError(f"{plant.farm_name}: its area has an island in a hole, which windIO cannot express")
     found: dict[str, Any] = {"boundaries": {"polygons": [polygon(piece.exterior) for piece in pieces]}}
     return {**found, "exclusions": {"polygons": holes}} if holes else found
 

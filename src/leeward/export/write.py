@@ -4,6 +4,7 @@ A new format is a module of this package and an entry in `FORMATS`.
 """
 
 import importlib
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ class Format:
     InputError only before its first piece, when nothing is written yet. A writer of a single layout uses
     `Request.plant`.
     on_request: extensions that the format has only if it is named with --format.
-    beside: a second writer, whose file has the same name with the extension .csv.
+    beside: a second writer, whose file is named by `beside`.
     """
 
     name: str
@@ -144,16 +145,19 @@ def export_layouts(
     if not len(layouts):
         raise InputError(f"{layouts.path}: no results to export")
     request = Request(form, output.suffix.lower(), layouts, campaign, per, by_seed)
+    pieces = form.pieces(request)
     if form.beside:
         check_output(beside(output), [layouts.path])
+        first = next(pieces)  # raises InputError before anything is written
         write_pieces(beside(output), _pieces(form.beside, request))
-    write_pieces(output, form.pieces(request))
+        pieces = itertools.chain([first], pieces)
+    write_pieces(output, pieces)
     return len(layouts)
 
 
 def beside(output: Path) -> Path:
-    """Return the name of the second file of a format that has one."""
-    return output.with_suffix(".csv")
+    """Return the name of the second file of a format that has one: the wind rose of FLORIS."""
+    return output.with_name(f"{output.stem}_wind_rose.csv")
 
 
 def write_pieces(output: Path, pieces: Iterator[bytes]) -> None:

@@ -106,14 +106,17 @@ def _site(setup: Setup) -> tuple[Any, dict[str, Any]]:
     flow_cases = {
         "wd": np.broadcast_to(direction[:, None], speed.shape).ravel(),
         "ws": speed.ravel(),
-        "TI": conditions.turbulence_intensity.ravel(),
         "time": np.arange(speed.size),
     }
-    return _flow_case_site(conditions.weight.ravel()), flow_cases
+    return _flow_case_site(conditions.weight.ravel(), conditions.turbulence_intensity.ravel()), flow_cases
 
 
-def _flow_case_site(weight: Any) -> Any:
-    """Return a site for a list of conditions. In a time series of PyWake, each step has the same weight otherwise."""
+def _flow_case_site(weight: Any, turbulence_intensity: Any) -> Any:
+    """Return a site for a list of conditions, with the weight and turbulence intensity of each.
+
+    In a time series of PyWake, each step has the same weight, and an argument `TI` with as many values as there are
+    turbines is taken for one value per turbine.
+    """
     from py_wake.site import UniformSite
 
     class FlowCases(UniformSite):  # type: ignore[misc]
@@ -121,6 +124,7 @@ def _flow_case_site(weight: Any) -> Any:
             wind = super()._local_wind(localWind, ws_bins)
             if "time" in wind and len(wind.time) == len(weight):
                 wind["P_ilk"] = weight[None, :, None]
+                wind["TI_ilk"] = turbulence_intensity[None, :, None]
             return wind
 
     return FlowCases([1.0], ti=0.1)

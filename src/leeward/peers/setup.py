@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leeward.errors import InputError
 from leeward.wind import Turbine, WakeModel, WindFarm
 from leeward.wind.checks import positions
 from leeward.wind.conditions import Conditions
@@ -48,7 +49,7 @@ class Setup:
     @property
     def types(self) -> list[int]:
         """The index into `turbines` of each turbine, neighbours last."""
-        own = self._own if len(self._own) > 1 else self._own * len(self.x)
+        own = self._own * len(self.x) if isinstance(self.farm.turbine, Turbine) else self._own
         return [self.turbines.index(turbine) for turbine in own] + self.neighbour_types
 
     @property
@@ -76,8 +77,11 @@ class Setup:
 
 
 def setup(farm: WindFarm, x: npt.ArrayLike, y: npt.ArrayLike) -> Setup:
-    """Return a farm and the positions of its turbines (m), checked."""
-    return Setup(farm, *positions(x, y))
+    """Return a farm and the positions of its turbines (m), checked. No positions: neighbours only."""
+    east, north = positions(x, y) if np.size(x) or np.size(y) else (np.zeros(0), np.zeros(0))
+    if not isinstance(farm.turbine, Turbine) and len(east) != len(farm.turbine):
+        raise InputError(f"{len(farm.turbine)} turbines for {len(east)} positions; expected one for each")
+    return Setup(farm, east, north)
 
 
 def is_straight(turbine: Turbine) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from leeward.readers.curves import turbine_curves, with_standstill
+from leeward.readers.curves import by_speed, turbine_curves, with_standstill
 from leeward.readers.document import Document
 
 MW_PER_KW = 1e-3
@@ -16,19 +16,23 @@ def read(document: Document) -> dict[str, Any]:
     data = document.data
     operation = data.get("operation_model", "cosine-loss")
     if operation not in UNCHANGED:
-        found = f"is {operation!r:.60}, which changes power and thrust; expected one of {', '.join(UNCHANGED)}"
+        found = f"is {operation!r:.60}; expected one that keeps power and thrust: {', '.join(UNCHANGED)}"
         raise document.error(("operation_model",), found)
-    if data.get("multi_dimensional_cp_ct"):
-        raise document.error(("multi_dimensional_cp_ct",), "is not supported; expected one power and thrust curve")
+    for key in ("multi_dimensional_cp_ct", "correct_cp_ct_for_tilt"):
+        if data.get(key):
+            raise document.error((key,), "is not supported; expected one power and thrust curve")
     table = data["power_thrust_table"]
     names = ("wind_speed", "power", "thrust_coefficient")
     columns = [_numbers(document, table, name) for name in names]
     if len(set(map(len, columns))) > 1:
         counts = ", ".join(f"{len(values)} of {name}" for name, values in zip(names, columns, strict=True))
         raise document.error(("power_thrust_table",), f"has {counts}; expected the same number of each")
-    speeds, power, thrust = columns
-    ends = {"cut_in": speeds[0], "cut_out": speeds[-1], "idle_thrust": STANDSTILL_THRUST}
-    curves = with_standstill(speeds, [value * MW_PER_KW for value in power], thrust, **ends)
+    speeds, power, thrust = by_speed(*columns)
+    first, last = float(speeds[0]), float(speeds[-1])
+    with document.at("power_thrust_table", "wind_speed"):
+        curves = with_standstill(
+            speeds, power * MW_PER_KW, thrust, cut_in=first, cut_out=last, idle_thrust=STANDSTILL_THRUST
+        )
     sizes = {"rotor_diameter_m": data.get("rotor_diameter"), "hub_height_m": data.get("hub_height")}
     name = data.get("turbine_type")
     return {

@@ -18,7 +18,8 @@ def read_features(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected areas")
     try:
-        layers = [str(name) for name, kind in pyogrio.list_layers(path) if kind is None or "Point" not in kind]
+        # tables without geometry, such as the styles of QGIS, have no kind
+        layers = [str(name) for name, kind in pyogrio.list_layers(path) if kind is not None and "Point" not in kind]
         if not layers:
             raise InputError(f"{path}: has no layer of polygons")
         read = {layer: pyogrio.raw.read(path, layer=layer) for layer in layers}
@@ -41,7 +42,7 @@ def _is_polygon(feature: dict[str, Any]) -> bool:
 def _collection(meta: dict[str, Any], _: Any, geometries: Any, columns: Any) -> dict[str, Any]:
     import shapely
 
-    shapes = shapely.force_2d(shapely.from_wkb(geometries))
+    shapes = [_polygons(shape) for shape in shapely.force_2d(shapely.from_wkb(geometries))]
     names = [str(name) for name in meta["fields"]]
     features = [
         {
@@ -51,8 +52,19 @@ def _collection(meta: dict[str, Any], _: Any, geometries: Any, columns: Any) -> 
         }
         for row, shape in enumerate(shapes)
     ]
-    named = {"crs": {"type": "name", "properties": {"name": meta["crs"]}}} if meta["crs"] else {}
-    return {"type": "FeatureCollection", **named, "features": features}
+    # null, not absent: without a name they are metres, while GeoJSON would be in degrees
+    named = {"type": "name", "properties": {"name": meta["crs"]}} if meta["crs"] else None
+    return {"type": "FeatureCollection", "crs": named, "features": features}
+
+
+def _polygons(shape: Any) -> Any:
+    """Return a collection, such as a MultiGeometry of KML, as its polygons; other geometries as they are."""
+    import shapely
+
+    if shape is None or shape.geom_type != "GeometryCollection":
+        return shape
+    parts = [part for part in shape.geoms if part.geom_type in ("Polygon", "MultiPolygon")]
+    return shapely.MultiPolygon([each for part in parts for each in shapely.get_parts(part)]) if parts else shape
 
 
 def _plain(value: Any) -> Any:

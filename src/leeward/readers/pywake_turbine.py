@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from leeward.errors import InputError
-from leeward.readers.curves import turbine_curves
+from leeward.readers.curves import MW_PER_W, turbine_curves
 
 SAMPLE_STEP_M_S = 0.01
 FASTEST_M_S = 50.0  # of curves without a table
-MW_PER_W = 1e-6
 
 
 def pywake_curves(turbines: Any, kind: int) -> dict[str, Any]:
@@ -28,18 +27,29 @@ def pywake_curves(turbines: Any, kind: int) -> dict[str, Any]:
         raise InputError(
             f"{names[kind]}: its curves depend on {', '.join(needed)}; expected curves of wind speed alone"
         )
+    is_table = getattr(function, "method", "") == "linear" and hasattr(function, "ws_tab")
     speeds = np.asarray(getattr(function, "ws_tab", (0.0, FASTEST_M_S)), dtype=np.float64)
-    if getattr(function, "method", "") != "linear" or not hasattr(function, "ws_tab"):
+    if not is_table:
         steps = np.arange(speeds[0], speeds[-1], SAMPLE_STEP_M_S)
         speeds = np.union1d(steps, speeds)  # a smooth curve is not extrapolated beyond its table
     which = {"type": kind} if len(names) > 1 else {}
+    if is_table:  # two points at one speed are a jump
+        power, thrust = function.power_ct_tab
+        scale = _scale(turbines, which, speeds, power)
+        curves = turbine_curves(speeds, np.asarray(power) * scale, thrust)
+    else:
+        power_w, thrust = turbines.power(speeds, **which), turbines.ct(speeds, **which)
+        curves = turbine_curves(speeds, np.asarray(power_w) * MW_PER_W, np.asarray(thrust))
     return {
         "name": str(names[kind]),
-        **turbine_curves(
-            speeds,
-            np.asarray(turbines.power(speeds, **which)) * MW_PER_W,
-            np.asarray(turbines.ct(speeds, **which)),
-        ),
+        **curves,
         "rotor_diameter_m": float(turbines.diameter(kind)),
         "hub_height_m": float(turbines.hub_height(kind)),
     }
+
+
+def _scale(turbines: Any, which: dict[str, int], speeds: Any, power: Any) -> float:
+    """Return MW per unit of the powers in a table."""
+    best = int(np.argmax(power))
+    largest = float(np.max(turbines.power(np.asarray(speeds)[best : best + 1], **which)))
+    return MW_PER_W * largest / float(power[best]) if power[best] > 0.0 else MW_PER_W

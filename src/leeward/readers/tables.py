@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from leeward.parsing import LARGEST_DATA, read_text
 from leeward.wording import listed
 
 MOST_ROWS = 20_000_000
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}")  # or a number with three decimals: nobody can tell
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,13 @@ class Table:
     def number(self, row: int, name: str) -> float:
         """Return the number in a cell; raise InputError for any other value."""
         cell = self.column(name)[row]
-        text = cell.replace(",", ".") if self.has_decimal_commas and isinstance(cell, str) else cell
+        text = cell
+        if self.has_decimal_commas and isinstance(cell, str):
+            if _THOUSANDS.fullmatch(cell):
+                raise InputError(
+                    f"{self.at(row, name)}: is {cell}; write thousands without a separator: 1400, not 1.400"
+                )
+            text = cell.replace(",", ".")
         try:
             number = math.nan if isinstance(cell, bool) else float(text)
         except (TypeError, ValueError):

@@ -21,6 +21,8 @@ def read(path: Path, power_unit: str | None = None) -> dict[str, Any]:
     speed, speed_unit = _column(table, "wind speeds", SPEED, SPEED_UNITS)
     if speed_unit not in ("", *SPEED_UNITS):
         raise InputError(f"{path}: the column {speed!r} is in {speed_unit}; expected wind speeds in m/s")
+    if power_unit is not None and str(power_unit).lower() not in MW_PER_UNIT:
+        raise InputError(f"{path}: power_unit is {power_unit!r:.40}; expected W, kW or MW")
     power, unit = _column(table, "powers", POWER, tuple(MW_PER_UNIT))
     thrust, _ = _column(table, "thrust coefficients", THRUST, ())
     if power_unit is not None and unit and unit != power_unit.lower():

@@ -13,14 +13,21 @@ OPTIONS = {"power_unit": "turbine_csv", "mode": "wasp_wtg"}  # the only format t
 WHAT = "a turbine: a .csv file of its curves, a WAsP .wtg file, or a YAML file of leeward, windIO or FLORIS"
 
 
-def read_turbine(path: Path, *, power_unit: str | None = None, mode: int | None = None) -> Document:
+def unknown_extension(path: Path) -> str:
+    """Return what is wrong with the name of a file."""
+    return f"the extension {path.suffix} is not known" if path.suffix else "has no extension"
+
+
+def read_turbine(
+    path: Path, *, power_unit: str | None = None, mode: int | None = None, has_height: bool = False
+) -> Document:
     """Return the turbine in a file as a document with the keys of a turbine in a campaign file.
 
     power_unit: W, kW or MW, for a CSV file that does not name it. mode: the number of a performance table, for a WAsP
-    file with several.
+    file with several. has_height: the user gives the hub height.
     """
     options = {"power_unit": power_unit, "mode": mode}
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     document = None
     if path.suffix.lower() in FILES:
         module = FILES[path.suffix.lower()]
@@ -30,7 +37,7 @@ def read_turbine(path: Path, *, power_unit: str | None = None, mode: int | None 
             raise document.error((), "expected the keys of a turbine, such as rated_power_mw")
         module = next((name for key, name in DOCUMENTS.items() if key in document.data), "")
     else:
-        raise InputError(f"{path}: the extension {path.suffix or 'is missing'} is not known; expected {WHAT}")
+        raise InputError(f"{path}: {unknown_extension(path)}; expected {WHAT}")
     for name in given:
         if OPTIONS[name] != module:
             raise InputError(f"{path}: {name} does not apply to this file; remove it")
@@ -39,6 +46,8 @@ def read_turbine(path: Path, *, power_unit: str | None = None, mode: int | None 
             raise document.error(("file",), "refers to another file; expected the values of a turbine")
         document.data = {"name": path.stem, **document.data}
         return document
+    if module == "wasp_wtg":
+        given["has_height"] = has_height
     read = importlib.import_module(f"leeward.readers.{module}").read
     values: dict[str, Any] = read(path, **given) if document is None else read(document)
     return Document(str(path), {"name": path.stem, **values})

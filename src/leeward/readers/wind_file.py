@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leeward.errors import InputError
+from leeward.readers.turbine_file import unknown_extension
 
 FILES = {".tab": "wasp_tab", ".yaml": "windio_resource", ".yml": "windio_resource"}  # modules with a function `read`
 WHAT = "a PyWake site (.nc), a WAsP table (.tab) or a windIO energy resource (.yaml)"
@@ -23,6 +24,6 @@ def read_wind(path: Path) -> WindData:
     if ending in (".csv", ".txt", ".parquet"):
         raise InputError(f"{path}: is a table; give a time series as time_series: {{file: {path.name}}}")
     if ending not in FILES:
-        raise InputError(f"{path}: the extension {ending or 'is missing'} is not known; expected {WHAT}")
+        raise InputError(f"{path}: {unknown_extension(path)}; expected {WHAT}")
     found: WindData = importlib.import_module(f"leeward.readers.{FILES[ending]}").read(path)
     return found

@@ -16,9 +16,10 @@ from leeward.readers.windio_wakes import wake_model_of
 
 WHAT = "a windIO plant (wind_energy_system)"
 DEFAULT_SPACING_DIAMETERS = 3.0
+DEFAULT_TURBULENCE = 0.1
 RUNS: Place = ("attributes", "model_outputs_specification", "run_configuration")
 OPTIMISATION: Place = ("optimisation", "constraints")
-_PLANT = re.compile(r"^wind_farm\s*:", re.MULTILINE)
+_PLANT = re.compile(r"""(?:^|[{,])\s*["']?wind_farm["']?\s*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,12 @@ class WindioPlant:
             )
         has_spacing = self.spacing_m is not None
         spacing = ("spacing_m", self.spacing_m) if has_spacing else ("spacing_diameters", DEFAULT_SPACING_DIAMETERS)
+        wind = {"turbulence_intensity": DEFAULT_TURBULENCE, **self.wind}
         form = "weibull" if "weibull_k" in self.wind else "table" if "probability" in self.wind else "time_series"
         return {
             "name": self.name,
             **({} if self.crs is None else {"crs": self.crs}),
-            "site": {form: self.wind},
+            "site": {form: wind},
             "farms": [{**self.farm, "n_turbines": len(own.x)}],
             "turbines": [self.turbines[kinds[0]]],
             "neighbours": [
@@ -79,8 +81,12 @@ class WindioPlant:
     @property
     def campaign_remarks(self) -> list[str]:
         """Return how the plant was read as a campaign."""
-        note = f"the plant gives no minimum_spacing: {DEFAULT_SPACING_DIAMETERS:g} rotor diameters are used"
-        return self.remarks if self.spacing_m is not None else [*self.remarks, note]
+        found = list(self.remarks)
+        if self.spacing_m is None:
+            found.append(f"the plant gives no minimum_spacing: {DEFAULT_SPACING_DIAMETERS:g} rotor diameters are used")
+        if "turbulence_intensity" not in self.wind:
+            found.append(f"wind: no turbulence intensity is given: {DEFAULT_TURBULENCE:g} is used")
+        return found
 
     def with_layout(self, x: list[float], y: list[float]) -> dict[str, Any]:
         """Return the file's data with other positions in the first layout."""
@@ -108,9 +114,8 @@ def read_plant(path: Path) -> WindioPlant:
     farms = document.data["wind_farm"]
     if not farms or not all(isinstance(farm, dict) for farm in (farms if isinstance(farms, list) else [farms])):
         raise document.error(("wind_farm",), f"is {farms!r:.60}; expected a wind farm, or a list of them")
-    places = [("wind_farm", i) for i in range(len(farms))] if isinstance(farms, list) else [("wind_farm",)]
     turbines: list[dict[str, Any]] = []
-    layouts = [layout for place in places for layout in _layouts(document, place, turbines)]
+    layouts = [layout for place in _farm_places(document) for layout in _layouts(document, place, turbines)]
     if len(layouts) > 1:
         remarks.append(f"the first layout is the farm; the other {len(layouts) - 1} are neighbours")
     heights = [turbines[kind]["hub_height_m"] for layout in layouts for kind in dict.fromkeys(layout.types)]
@@ -161,12 +166,23 @@ def _layouts(document: Document, place: Place, turbines: list[dict[str, Any]]) -
         keys[""] = _added(turbines, windio_turbine.read(document, (*place, "turbines")))
     else:
         raise document.error(place, "has neither turbines nor turbine_types; expected one of them")
-    given = farm.get("layouts")
-    at_layouts = (*place, "layouts")
-    if not given:
-        raise document.error(at_layouts, "is missing or empty; expected the positions of turbines")
-    places = [(*at_layouts, i) for i in range(len(given))] if isinstance(given, list) else [at_layouts]
-    return [_layout(document, at, keys) for at in places]
+    if not farm.get("layouts"):
+        raise document.error((*place, "layouts"), "is missing or empty; expected the positions of turbines")
+    return [_layout(document, at, keys) for at in _each(document, (*place, "layouts"))]
+
+
+def _farm_places(document: Document) -> list[Place]:
+    return _each(document, ("wind_farm",))
+
+
+def _layout_places(document: Document) -> list[Place]:
+    return [at for place in _farm_places(document) for at in _each(document, (*place, "layouts"))]
+
+
+def _each(document: Document, place: Place) -> list[Place]:
+    """Return the places of the entries of a list; of anything else, its own place."""
+    given = value_at(document, place)
+    return [(*place, number) for number in range(len(given))] if isinstance(given, list) else [place]
 
 
 def _layout(document: Document, place: Place, keys: dict[str, int]) -> Layout:
@@ -174,6 +190,11 @@ def _layout(document: Document, place: Place, keys: dict[str, int]) -> Layout:
     if len(x) != len(y):
         raise document.error((*place, "coordinates"), f"has {len(x)} x and {len(y)} y; expected as many")
     kinds = value_at(document, (*place, "turbine_types"))
+    if "" in keys and kinds:
+        if len(set(map(str, kinds))) > 1:
+            found = "has several types, but the farm has `turbines`, not `turbine_types`"
+            raise document.error((*place, "turbine_types"), found)
+        kinds = None
     if not kinds:
         if len(keys) > 1:
             found = f"is missing, but the farm has {len(keys)} turbine types; expected the type of each turbine"
@@ -208,10 +229,10 @@ def _area(document: Document) -> tuple[str | None, dict[str, Any]]:
     """Return the coordinate system of the plant, and its area as the shape of a farm in a campaign file."""
     area = area_of(document, ("site",))
     crs = area.crs
-    for place in (("wind_farm", "layouts", "coordinates"), ("wind_farm", "layouts", 0, "coordinates")):
-        given = value_at(document, (*place, "crs"))
+    for place in _layout_places(document):
+        given = value_at(document, (*place, "coordinates", "crs"))
         if isinstance(given, str) and crs is not None and given != crs:
-            raise document.error((*place, "crs"), f"is {given}, but the boundaries are in {crs}; expected the same")
+            raise document.error((*place, "coordinates", "crs"), f"is {given}, but the rest is in {crs}")
         crs = crs or (given if isinstance(given, str) else None)
     shape = area.regions[0] if len(area.regions) == 1 else {"regions": area.regions}
     return crs, {**shape, **({"exclude": area.exclusions} if area.exclusions else {})}

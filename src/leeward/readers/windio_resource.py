@@ -20,6 +20,7 @@ READ = {
     *("time", "wind_direction", "wind_speed", "probability", "weibull_a", "weibull_k", "sector_probability"),
     *("turbulence_intensity", "reference_height", "shear", *POSITIONS),
 }
+HEIGHTS = ("height", "reference_height")
 SAME_HEIGHT_M = 1e-6
 
 
@@ -64,6 +65,7 @@ def wind_of(
     notes = [f"not used by leeward's wake models: {', '.join(unused)}"] if unused else []
     if "operating" in resource.data:
         raise document.error((*place, "operating"), "is not supported; expected turbines that always run")
+    notes += resource.height_notes(hub_heights)
     if "weibull_k" in resource.data:
         return WindData(_weibull(resource, runs), notes)
     if "probability" in resource.data:
@@ -97,7 +99,10 @@ class _Resource:
         if not np.isfinite(array).all():
             raise self.error(name, "contains a value that is not a finite number")
         default = [name] if array.ndim else []
-        dims = [str(dim) for dim in (given.get("dims", default) if is_variable else default)]
+        named = given.get("dims", default) if is_variable else default
+        if not isinstance(named, list):
+            raise self.error(name, f"has dims {named!r:.40}; expected a list of names")
+        dims = [str(dim) for dim in named]
         if len(dims) != array.ndim:
             raise self.error(name, f"has {array.ndim} dimensions and names {len(dims)} ({', '.join(dims)})")
         for dim, size in zip(dims, array.shape, strict=True):
@@ -126,6 +131,21 @@ class _Resource:
             return {"turbulence_intensity": float(self.variable("turbulence_intensity")[1].mean())}
         return {"turbulence_intensity": self.along("turbulence_intensity", dims, sizes).tolist()}
 
+    def reject_runs(self, is_given: object, key: str, expected: str) -> None:
+        """Raise InputError for a run configuration that does not fit this kind of wind."""
+        if is_given is not None:
+            place = ("attributes", "model_outputs_specification", "run_configuration", key)
+            raise self.document.error(place, f"does not apply to this wind; expected {expected}")
+
+    def height_notes(self, hub_heights: Sequence[float]) -> list[str]:
+        """Return a note if the wind was given for another height than that of the hubs."""
+        given = [np.ravel(np.asarray(self.data[name], dtype=object)) for name in HEIGHTS if name in self.data]
+        heights = {float(value) for values in given for value in values if isinstance(value, int | float)}
+        if not heights or not hub_heights or heights == set(hub_heights):
+            return []
+        at, hubs = (", ".join(f"{value:g}" for value in sorted(some)) for some in (heights, set(hub_heights)))
+        return [f"the wind at {at} m is used at hub height, {hubs} m"]
+
     def check_heights(self, hub_heights: Sequence[float]) -> None:
         shear = self.data.get("shear")
         if shear is None:
@@ -136,6 +156,7 @@ class _Resource:
 
 
 def _weibull(resource: _Resource, runs: Runs) -> dict[str, Any]:
+    resource.reject_runs(runs.times, "times_run", "directions_run and wind_speeds_run")
     centres = np.atleast_1d(resource.variable("wind_direction")[1] if "wind_direction" in resource.data else 0.0)
     count = len(centres)
     names = {"sector_frequency": "sector_probability", "weibull_a_m_s": "weibull_a", "weibull_k": "weibull_k"}
@@ -163,13 +184,8 @@ def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
     (own, directions), (speed_dims, speeds) = resource.variable("wind_direction"), resource.variable("wind_speed")
     directions, speeds = np.atleast_1d(directions), np.atleast_1d(speeds)
     if own and own == speed_dims:
-        sizes = (len(directions),)
-        table = {
-            "wind_directions_deg": directions.tolist(),
-            "wind_speeds_m_s": speeds.tolist(),
-            "probability": resource.along("probability", own, sizes).tolist(),
-        }
-        return table | resource.turbulence(own, sizes) | {"kind": "exact"}
+        return _flow_cases(resource, runs, own[0], directions, speeds)
+    resource.reject_runs(runs.times, "times_run", "directions_run and wind_speeds_run")
     dims, sizes2 = ("wind_direction", "wind_speed"), (len(directions), len(speeds))
     probability = resource.along("probability", dims, sizes2)
     if "sector_probability" in resource.data:  # the other probabilities are those of the speeds in each sector
@@ -178,6 +194,11 @@ def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
         raise resource.error("probability", "does not depend on wind_speed, but there are several speeds")
     intensity = resource.turbulence(dims, sizes2)
     rows = _chosen(resource, "wind_direction", directions, runs.directions)
+    if {0.0, 360.0} <= set(directions[rows].tolist()):
+        first, last = (int(np.flatnonzero(directions == angle)[0]) for angle in (0.0, 360.0))
+        if not np.array_equal(probability[first], probability[last]):
+            raise resource.error("wind_direction", "has 0 and 360 with different probabilities; remove one of them")
+        rows.remove(last)
     columns = _chosen(resource, "wind_speed", speeds, runs.speeds)
     one_speed = len(columns) == 1
 
@@ -194,6 +215,30 @@ def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
     return found | ({"kind": "exact"} if runs.is_exact or runs.has_cases else {})
 
 
+def _flow_cases(resource: _Resource, runs: Runs, dim: str, directions: Array, speeds: Array) -> dict[str, Any]:
+    """Return a table in which each case has its own direction and speed."""
+    resource.reject_runs(runs.directions, "directions_run", "times_run")
+    resource.reject_runs(runs.speeds, "wind_speeds_run", "times_run")
+    dims, sizes = (dim,), (len(directions),)
+    table = {
+        "wind_directions_deg": directions.tolist(),
+        "wind_speeds_m_s": speeds.tolist(),
+        "probability": resource.along("probability", dims, sizes).tolist(),
+        **resource.turbulence(dims, sizes),
+    }
+    return _steps(resource, table, runs, len(directions)) | {"kind": "exact"}
+
+
+def _steps(resource: _Resource, table: dict[str, Any], runs: Runs, count: int) -> dict[str, Any]:
+    """Return the rows of a table that the plant asks for."""
+    if runs.times is None:
+        return table
+    wrong = [step for step in runs.times if not 0 <= step < count]
+    if wrong:
+        raise resource.error("wind_speed", f"has {count} steps; run_configuration asks for step {wrong[0]}")
+    return {name: [values[step] for step in runs.times] for name, values in table.items()}
+
+
 def _chosen(resource: _Resource, name: str, known: Array, wanted: Sequence[float] | None) -> list[int]:
     """Return the positions of the wanted values."""
     if wanted is None:
@@ -205,6 +250,8 @@ def _chosen(resource: _Resource, name: str, known: Array, wanted: Sequence[float
 
 
 def _series(resource: _Resource, runs: Runs) -> dict[str, Any]:
+    resource.reject_runs(runs.directions, "directions_run", "times_run")
+    resource.reject_runs(runs.speeds, "wind_speeds_run", "times_run")
     times = resource.data.get("time")
     if isinstance(times, Mapping):
         times = times.get("data")
@@ -223,9 +270,4 @@ def _series(resource: _Resource, runs: Runs) -> dict[str, Any]:
     found = {"wind_direction_deg": steps("wind_direction"), "wind_speed_m_s": steps("wind_speed")}
     if "turbulence_intensity" in resource.data:
         found["turbulence_intensity"] = steps("turbulence_intensity")
-    if runs.times is None:
-        return found
-    wrong = [step for step in runs.times if not 0 <= step < count]
-    if wrong:
-        raise resource.error("time", f"has {count} steps; run_configuration asks for step {wrong[0]}")
-    return {name: [values[step] for step in runs.times] for name, values in found.items()}
+    return _steps(resource, found, runs, count)

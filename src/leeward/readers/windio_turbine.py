@@ -8,21 +8,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leeward.readers.curves import turbine_curves, with_standstill
+from leeward.readers.curves import MW_PER_W, turbine_curves, with_standstill
 from leeward.readers.document import Document, Place
 
-MW_PER_W = 1e-6
 AIR_DENSITY = 1.225  # kg/m3: windIO does not state the density of power coefficients; its tools use this one
 CURVED_STEP_M_S = 0.002  # distance between the points that replace a cubic power curve
 COEFFICIENT_STEP_M_S = 0.01  # the same for power coefficients, which are linear between theirs
 RATED = ("rated_power", "rated_wind_speed", "cutin_wind_speed", "cutout_wind_speed")
-SAME_THRUST = 1e-12
 
 Array = npt.NDArray[np.float64]
 
 
 def read(document: Document, place: Place = ()) -> dict[str, Any]:
     """Return name, size and curves of a windIO turbine. place: of the turbine in the document."""
+    found = _curves_and_size(document, place)
+    curves = found.pop("curves")
+    with document.at(*place, "performance"):
+        return {**found, **_joined(*curves)}
+
+
+def _curves_and_size(document: Document, place: Place) -> dict[str, Any]:
+    """Return name and size, and as `curves` the arguments of `_joined`."""
     data = value_at(document, place)
     performance = data.get("performance")
     if not isinstance(performance, Mapping):
@@ -36,7 +42,7 @@ def read(document: Document, place: Place = ()) -> dict[str, Any]:
     named = {"name": str(data["name"])} if data.get("name") else {}
     if "power_curve" in performance:
         speeds, power = _curve(document, at, "power_curve", "power")
-        return {**named, **_joined(speeds, power * MW_PER_W, *thrust, _stops(document, at)), **sizes}
+        return {**named, **sizes, "curves": (speeds, power * MW_PER_W, *thrust, _stops(document, at))}
     if "Cp_curve" in performance:
         speeds, coefficient = _curve(document, at, "Cp_curve", "Cp")
         fine = _refined(speeds, COEFFICIENT_STEP_M_S)
@@ -46,18 +52,14 @@ def read(document: Document, place: Place = ()) -> dict[str, Any]:
         power = np.minimum(power, 0.5 * AIR_DENSITY * area * (coefficient * speeds**3).max())
         if "generator_efficiency" in performance:
             power *= number_at(document, (*at, "generator_efficiency"))
-        return {**named, **_joined(fine, power * MW_PER_W, *thrust, _stops(document, at)), **sizes}
+        return {**named, **sizes, "curves": (fine, power * MW_PER_W, *thrust, _stops(document, at))}
     rated, rated_speed, cut_in, cut_out = (number_at(document, (*at, name)) for name in RATED)
     if not cut_in < rated_speed < cut_out:
         found = f"has the speeds {cut_in:g} (cut-in), {rated_speed:g} (rated) and {cut_out:g} (cut-out)"
         raise document.error(at, f"{found}; expected increasing ones")
-    running = np.interp(np.linspace(cut_in, cut_out, 1001), *thrust)
-    if np.ptp(running) <= SAME_THRUST:
-        cubic = {"rated_power_mw": rated * MW_PER_W, "cut_in_m_s": cut_in, "rated_speed_m_s": rated_speed}
-        return {**named, **cubic, "cut_out_m_s": cut_out, "thrust_coefficient": float(running[0]), **sizes}
-    fine = np.r_[_refined(np.array([cut_in, rated_speed]), CURVED_STEP_M_S), cut_out, np.nextafter(cut_out, np.inf)]
+    fine = np.r_[_refined(np.array([cut_in, rated_speed]), CURVED_STEP_M_S), cut_out]
     shape = np.clip((fine - cut_in) / (rated_speed - cut_in), 0.0, 1.0) ** 3
-    return {**named, **_joined(fine, rated * MW_PER_W * np.where(fine > cut_out, 0.0, shape), *thrust), **sizes}
+    return {**named, **sizes, "curves": (fine, rated * MW_PER_W * shape, *thrust, (cut_in, cut_out))}
 
 
 def _joined(
@@ -65,7 +67,7 @@ def _joined(
     power: Array,
     thrust_speeds: Array,
     thrust: Array,
-    stops: tuple[float | None, float | None] = (None, None),
+    stops: tuple[float | None, float | None],
 ) -> dict[str, Any]:
     """Return both curves at the speeds of either. stops: cut-in and cut-out speed, if the turbine states them."""
     speeds = np.union1d(power_speeds, thrust_speeds)

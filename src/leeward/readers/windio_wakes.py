@@ -52,14 +52,19 @@ def wake_model_of(document: Document, remarks: list[str]) -> dict[str, Any]:
     induction = _choice(document, ("axial_induction_model",), fits["axial_induction_model"], name)
     superposition = _choice(document, ("superposition_model", "ws_superposition"), fits["ws_superposition"], name)
     _choice(document, ("rotor_averaging", "wake_averaging"), fits["averaging"], name)
+    deficit = analysis["wind_deficit_model"]
+    if "ceps" in deficit:
+        if model == "jensen":
+            raise document.error((*PLACE, "wind_deficit_model", "ceps"), "does not apply to Jensen; remove it")
+        options["initial_width"] = number_at(document, (*PLACE, "wind_deficit_model", "ceps"))
     if model == "bastankhah_gaussian":
-        deficit = analysis["wind_deficit_model"]
-        if "ceps" in deficit:
-            options["initial_width"] = number_at(document, (*PLACE, "wind_deficit_model", "ceps"))
         if "use_effective_ws" in deficit:
             options["reference_speed"] = "effective" if deficit["use_effective_ws"] else "ambient"
         options |= {"induction": INDUCTIONS[induction]} if induction else {}
         options |= {"superposition": SUPERPOSITIONS[superposition]} if superposition else {}
+    elif deficit.get("use_effective_ws"):
+        found = f"is true; {name} of leeward refers to the ambient wind speed: expected false"
+        raise document.error((*PLACE, "wind_deficit_model", "use_effective_ws"), found)
     open_options = [option for option in OPTIONS[model] if option not in options]
     if open_options:
         remarks.append(f"the plant leaves open {', '.join(open_options)} of {model}: leeward's defaults are used")
@@ -68,7 +73,7 @@ def wake_model_of(document: Document, remarks: list[str]) -> dict[str, Any]:
 
 OPTIONS = {
     "jensen": ("expansion",),
-    "nygaard_2022": (),
+    "nygaard_2022": ("expansion", "initial_width"),
     "bastankhah_gaussian": ("expansion", "initial_width", "reference_speed", "induction", "superposition"),
 }
 

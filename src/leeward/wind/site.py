@@ -176,7 +176,7 @@ class Site:
         directions: npt.ArrayLike | None = None,
         speeds: npt.ArrayLike | None = None,
         interpolation: str | None = None,
-        turbulence_intensity: npt.ArrayLike | None = None,
+        turbulence_intensity: float | None = None,
     ) -> "Site":
         """Read a PyWake site (.nc), a WAsP table (.tab) or a windIO energy resource (.yaml).
 
@@ -184,12 +184,7 @@ class Site:
         replaces that of the file.
         """
         if Path(path).suffix.lower() == ".nc":
-            site = Site.from_netcdf(
-                path, directions=directions, speeds=speeds, interpolation=interpolation or "nearest"
-            )
-            if turbulence_intensity is None:
-                return site
-            return Site.from_settings({**site.settings(), "turbulence_intensity": turbulence_intensity})
+            return Site(read_site_file(path, directions, speeds, interpolation or "nearest", turbulence_intensity))
         wind = read_wind(Path(path))
         given = {"wind_directions_deg": directions, "wind_speeds_m_s": speeds, "interpolation": interpolation}
         given = {name: value for name, value in given.items() if value is not None}

@@ -33,9 +33,13 @@ def read_site_file(
     directions: npt.ArrayLike | None,
     speeds: npt.ArrayLike | None,
     interpolation: str,
+    turbulence_intensity: float | None = None,
 ) -> Distribution:
-    """Return the wind of a site file; see `Site.from_netcdf`."""
-    return _distribution(Path(path), _load(Path(path)), directions, speeds, interpolation)
+    """Return the wind of a site file; see `Site.from_netcdf`. turbulence_intensity: replaces that of the file."""
+    data = _load(Path(path))
+    if turbulence_intensity is not None:
+        data["TI"] = turbulence_intensity
+    return _distribution(Path(path), data, directions, speeds, interpolation)
 
 
 def pywake_site(

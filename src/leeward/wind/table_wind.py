@@ -14,6 +14,7 @@ KINDS = ("bins", "exact")
 SPEED_BINS = ("centres", "edges")
 COARSE_DEG = 5.0  # directions more than this far apart are bins by default
 STEP_DEG = 1.0  # largest step between the conditions of a bin
+FASTEST_M_S = 100.0  # of a time series
 CALM = 1e-9  # m/s: replaces a speed of 0, because deficits are relative to the speed
 HINT = "set kind: bins (spread evenly over each bin) or kind: exact (these directions and no others)"
 
@@ -214,6 +215,7 @@ def series_wind(
         raise InputError("the time series is empty; expected at least one condition")
     if len(degrees) != len(metres):
         raise InputError(f"direction has {len(degrees)} values and speed has {len(metres)}; expected the same number")
+    checks.reject(metres, metres > FASTEST_M_S, "speed", f"at most {FASTEST_M_S:g} m/s (is this a missing value?)")
     share = np.full(len(degrees), 1.0 / len(degrees)) if weight is None else checks.finite_array(weight, "weight")
     return TableWind(
         degrees, metres, share, checks.turbulence(turbulence_intensity, "turbulence_intensity"), what="time series"

@@ -93,7 +93,7 @@ class Turbine:
         rotor_diameter_m, hub_height_m: needed for a CSV file; else they replace those of the file. power_unit: W, kW or
         MW, for a CSV file without a unit in the name of its column. mode: performance table of a .wtg file, from 0.
         """
-        document = read_turbine(Path(path), power_unit=power_unit, mode=mode)
+        document = read_turbine(Path(path), power_unit=power_unit, mode=mode, has_height=hub_height_m is not None)
         given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
         document.data |= {name: value for name, value in given.items() if value is not None}
         with document.at():
@@ -110,7 +110,10 @@ class Turbine:
         for name, parameter in known.items():
             if parameter.default is parameter.empty and name not in settings:
                 raise InputError(f"{name} of the turbine is missing; add it")
-        turbine: Turbine = form(**settings)
+        try:
+            turbine: Turbine = form(**settings)
+        except (TypeError, OverflowError) as error:  # a list or text where a number is expected, or 1e300 m
+            raise InputError(f"{settings.get('name', 'turbine')}: cannot be used ({error})") from error
         return turbine
 
     @classmethod
