@@ -285,7 +285,7 @@ FLORIS = {
         ),
         ({"multi_dimensional_cp_ct": True}, "multi_dimensional_cp_ct is not supported"),
         ({"correct_cp_ct_for_tilt": True}, "correct_cp_ct_for_tilt is not supported"),
-        ({"power_thrust_table": {"wind_speed": [3, 12]}}, "power_thrust_table.power is None; expected a list"),
+        ({"power_thrust_table": {"wind_speed": [3, 12]}}, "power_thrust_table.power is missing; expected a list"),
         (
             {"power_thrust_table": {**FLORIS["power_thrust_table"], "power": [1.0, 2.0]}},
             "has 3 of wind_speed, 2 of power, 3 of thrust_coefficient; expected the same number",

@@ -1,5 +1,6 @@
 """Read and write YAML 1.2, with windIO's `!include`, and find the line of each key."""
 
+import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -176,6 +177,35 @@ class Document:
                 break
         return self.where, None if mark is None else mark.line + 1
 
+    def value(self, place: Place) -> Any:
+        """Return the value at a place; an empty dict if it is missing."""
+        data = self.data
+        for step in place:
+            try:
+                data = data[step]
+            except (KeyError, IndexError, TypeError):
+                return {}
+        return data
+
+    def number(self, place: Place) -> float:
+        """Return the number at a place, or raise InputError."""
+        value = self.value(place)
+        if value == {} or value is None:
+            raise self.error(place, "is missing; expected a number")
+        if not _is_number(value):
+            raise self.error(place, f"is {value!r:.60}; expected a number")
+        return float(value)
+
+    def numbers(self, place: Place) -> list[float]:
+        """Return the list of numbers at a place, or raise InputError."""
+        values = self.value(place)
+        if not isinstance(values, list) or not values:
+            raise self.error(place, f"is {repr(values)[:60] if values else 'missing'}; expected a list of numbers")
+        for position, value in enumerate(values):
+            if not _is_number(value):
+                raise self.error((*place, position), f"is {value!r:.60}; expected a number")
+        return [float(value) for value in values]
+
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
         """Add this place to an InputError raised within."""
@@ -207,6 +237,10 @@ class Document:
             return sentence
         follows_key = sentence.startswith(("is ", "has ", "contains ", "refers "))
         return f"{at} {sentence}" if follows_key else f"{at}: {sentence}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def dump(data: Any) -> str:

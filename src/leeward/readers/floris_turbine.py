@@ -21,9 +21,8 @@ def read(document: Document) -> dict[str, Any]:
     for key in ("multi_dimensional_cp_ct", "correct_cp_ct_for_tilt"):
         if data.get(key):
             raise document.error((key,), "is not supported; expected one power and thrust curve")
-    table = data["power_thrust_table"]
     names = ("wind_speed", "power", "thrust_coefficient")
-    columns = [_numbers(document, table, name) for name in names]
+    columns = [document.numbers(("power_thrust_table", name)) for name in names]
     if len(set(map(len, columns))) > 1:
         counts = ", ".join(f"{len(values)} of {name}" for name, values in zip(names, columns, strict=True))
         raise document.error(("power_thrust_table",), f"has {counts}; expected the same number of each")
@@ -40,17 +39,3 @@ def read(document: Document) -> dict[str, Any]:
         **turbine_curves(*curves),
         **{key: float(value) for key, value in sizes.items() if isinstance(value, int | float)},
     }
-
-
-def _numbers(document: Document, table: Any, name: str) -> list[float]:
-    values = table.get(name) if isinstance(table, dict) else None
-    place = ("power_thrust_table", name)
-    if not (isinstance(values, list) and len(values) > 1):
-        hint = (
-            "; convert a file of FLORIS 3 first (convert_turbine_v3_to_v4)" if name in ("wind_speed", "power") else ""
-        )
-        raise document.error(place, f"is {values!r:.60}; expected a list of numbers{hint}")
-    for position, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise document.error((*place, position), f"is {value!r:.60}; expected a number")
-    return [float(value) for value in values]

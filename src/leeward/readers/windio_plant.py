@@ -11,7 +11,6 @@ from leeward.readers import windio_turbine
 from leeward.readers.document import LARGEST_TEXT, Document, Place
 from leeward.readers.windio_resource import Runs, wind_of
 from leeward.readers.windio_site import area_of
-from leeward.readers.windio_turbine import numbers_at, value_at
 from leeward.readers.windio_wakes import wake_model_of
 
 WHAT = "a windIO plant (wind_energy_system)"
@@ -156,7 +155,7 @@ def validate(document: Document) -> None:
 
 def _layouts(document: Document, place: Place, turbines: list[dict[str, Any]]) -> list[Layout]:
     """Return the layouts of one farm, and add its turbine types to `turbines`."""
-    farm = value_at(document, place)
+    farm = document.value(place)
     keys: dict[str, int] = {}  # the position in `turbines` of each type of this farm
     if "turbine_types" in farm:
         for kind in farm["turbine_types"]:
@@ -181,15 +180,15 @@ def _layout_places(document: Document) -> list[Place]:
 
 def _each(document: Document, place: Place) -> list[Place]:
     """Return the places of the entries of a list; of anything else, its own place."""
-    given = value_at(document, place)
+    given = document.value(place)
     return [(*place, number) for number in range(len(given))] if isinstance(given, list) else [place]
 
 
 def _layout(document: Document, place: Place, keys: dict[str, int]) -> Layout:
-    x, y = (numbers_at(document, (*place, "coordinates", axis)).tolist() for axis in ("x", "y"))
+    x, y = (document.numbers((*place, "coordinates", axis)) for axis in ("x", "y"))
     if len(x) != len(y):
         raise document.error((*place, "coordinates"), f"has {len(x)} x and {len(y)} y; expected as many")
-    kinds = value_at(document, (*place, "turbine_types"))
+    kinds = document.value((*place, "turbine_types"))
     if "" in keys and kinds:
         if len(set(map(str, kinds))) > 1:
             found = "has several types, but the farm has `turbines`, not `turbine_types`"
@@ -230,7 +229,7 @@ def _area(document: Document) -> tuple[str | None, dict[str, Any]]:
     area = area_of(document, ("site",))
     crs = area.crs
     for place in _layout_places(document):
-        given = value_at(document, (*place, "coordinates", "crs"))
+        given = document.value((*place, "coordinates", "crs"))
         if isinstance(given, str) and crs is not None and given != crs:
             raise document.error((*place, "coordinates", "crs"), f"is {given}, but the rest is in {crs}")
         crs = crs or (given if isinstance(given, str) else None)
@@ -239,40 +238,40 @@ def _area(document: Document) -> tuple[str | None, dict[str, Any]]:
 
 
 def _spacing(document: Document) -> float | None:
-    if value_at(document, (*OPTIMISATION, "area_constraints")):
+    if document.value((*OPTIMISATION, "area_constraints")):
         found = "is not supported; put it into the boundaries and exclusions of the site"
         raise document.error((*OPTIMISATION, "area_constraints"), found)
-    given = value_at(document, (*OPTIMISATION, "minimum_spacing"))
+    given = document.value((*OPTIMISATION, "minimum_spacing"))
     if not given:
         return None
     if set(given) != {"radius"}:
         found = f"has {', '.join(given)}; leeward has one distance for all directions: expected radius"
         raise document.error((*OPTIMISATION, "minimum_spacing"), found)
-    return windio_turbine.number_at(document, (*OPTIMISATION, "minimum_spacing", "radius"))
+    return document.number((*OPTIMISATION, "minimum_spacing", "radius"))
 
 
 def _runs(document: Document) -> Runs:
     """Return the conditions that the plant asks for."""
-    given = value_at(document, RUNS)
+    given = document.value(RUNS)
     if not given:
         return Runs()
-    times = value_at(document, (*RUNS, "times_run"))
+    times = document.value((*RUNS, "times_run"))
     if times and not times.get("all_occurences", "subset" not in times):
         steps = times.get("subset") or []
         if not steps or not all(isinstance(step, int) and not isinstance(step, bool) for step in steps):
             raise document.error((*RUNS, "times_run", "subset"), f"is {steps!r:.60}; expected numbers of steps, from 0")
         return Runs(times=steps, is_exact=True)
     directions, speeds = (_run_values(document, name) for name in ("directions_run", "wind_speeds_run"))
-    is_exact = bool(value_at(document, (*RUNS, "directions_run")))
+    is_exact = bool(document.value((*RUNS, "directions_run")))
     return Runs(directions, speeds, is_exact=is_exact, has_cases=bool(times))
 
 
 def _run_values(document: Document, name: str) -> list[float] | None:
     """Return the listed values, or None for all."""
-    given = value_at(document, (*RUNS, name))
+    given = document.value((*RUNS, name))
     if "specific_values" not in given or given.get("all_values"):
         return None
-    return list(map(float, numbers_at(document, (*RUNS, name, "specific_values"))))
+    return document.numbers((*RUNS, name, "specific_values"))
 
 
 def _first(given: Any) -> Any:

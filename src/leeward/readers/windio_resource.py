@@ -11,7 +11,6 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.readers.document import Document, Place
 from leeward.readers.wind_file import WindData
-from leeward.readers.windio_turbine import value_at
 
 Array = npt.NDArray[np.float64]
 
@@ -42,7 +41,7 @@ def read(path: Path) -> WindData:
     """Return the wind of a windIO file: an energy resource, a site or a whole plant."""
     document = Document.with_includes(path, "a windIO energy resource")
     for place in ((), ("energy_resource",), ("site", "energy_resource")):
-        if value_at(document, (*place, "wind_resource")):
+        if document.value((*place, "wind_resource")):
             return wind_of(document, (*place, "wind_resource"), Runs())
     raise InputError(f"{path}: has no wind_resource; expected a windIO energy resource, site or plant")
 
@@ -78,7 +77,7 @@ class _Resource:
 
     def __init__(self, document: Document, place: Place, uses_turbulence: bool) -> None:
         self.document, self.place, self._uses_turbulence = document, place, uses_turbulence
-        self.data: Mapping[str, Any] = value_at(document, place)
+        self.data: Mapping[str, Any] = document.value(place)
         if not isinstance(self.data, Mapping) or not self.data:
             raise document.error(place, "is missing or empty; expected the variables of a wind resource")
 

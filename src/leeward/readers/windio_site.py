@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from leeward.errors import InputError
 from leeward.readers.document import Document, Place
-from leeward.readers.windio_turbine import number_at, numbers_at, value_at
 
 WHAT = "a windIO site or plant with boundaries"
 
@@ -23,7 +22,7 @@ def read_area(path: Path) -> WindioArea:
     """Return the area of a file: a site, or a plant with its site."""
     document = Document.with_includes(path, WHAT)
     for place in ((), ("site",)):
-        if value_at(document, (*place, "boundaries")):
+        if document.value((*place, "boundaries")):
             return area_of(document, place)
     raise InputError(f"{path}: has no boundaries; expected {WHAT}")
 
@@ -32,28 +31,28 @@ def area_of(document: Document, place: Place) -> WindioArea:
     """Return the area of the site at a place of the document."""
     systems: dict[str, Place] = {}
     regions = _shapes(document, (*place, "boundaries"), systems)
-    has_exclusions = value_at(document, (*place, "exclusions"))
+    has_exclusions = document.value((*place, "exclusions"))
     exclusions = _shapes(document, (*place, "exclusions"), systems) if has_exclusions else []
     if len(systems) > 1:
         raise document.error(list(systems.values())[1], f"has another crs than the rest: {' and '.join(systems)}")
-    name = value_at(document, (*place, "name"))
+    name = document.value((*place, "name"))
     return WindioArea(str(name) if name else "site", next(iter(systems), None), regions, exclusions)
 
 
 def _shapes(document: Document, place: Place, systems: dict[str, Place]) -> list[dict[str, Any]]:
     """Return a circle or polygons. systems: gets the coordinate systems that they name."""
     circle = (*place, "circle")
-    if value_at(document, circle):
+    if document.value(circle):
         _note_crs(document, (*circle, "center"), systems)
-        centre = {axis: number_at(document, (*circle, "center", axis)) for axis in ("x", "y")}
-        return [{"circle_m": {**centre, "radius": number_at(document, (*circle, "radius"))}}]
-    given = value_at(document, (*place, "polygons"))
+        centre = {axis: document.number((*circle, "center", axis)) for axis in ("x", "y")}
+        return [{"circle_m": {**centre, "radius": document.number((*circle, "radius"))}}]
+    given = document.value((*place, "polygons"))
     if not isinstance(given, list) or not given:
         raise document.error(place, "has neither polygons nor a circle; expected one of them")
     found = []
     for number in range(len(given)):
         at = (*place, "polygons", number)
-        x, y = (numbers_at(document, (*at, axis)).tolist() for axis in ("x", "y"))
+        x, y = (document.numbers((*at, axis)) for axis in ("x", "y"))
         if len(x) != len(y):
             raise document.error(at, f"has {len(x)} x and {len(y)} y; expected as many")
         _note_crs(document, at, systems)
@@ -62,6 +61,6 @@ def _shapes(document: Document, place: Place, systems: dict[str, Place]) -> list
 
 
 def _note_crs(document: Document, place: Place, systems: dict[str, Place]) -> None:
-    crs = value_at(document, (*place, "crs"))
+    crs = document.value((*place, "crs"))
     if isinstance(crs, str) and crs:
         systems.setdefault(crs, place)

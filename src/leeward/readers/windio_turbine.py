@@ -29,12 +29,12 @@ def read(document: Document, place: Place = ()) -> dict[str, Any]:
 
 def _curves_and_size(document: Document, place: Place) -> dict[str, Any]:
     """Return name and size, and as `curves` the arguments of `_joined`."""
-    data = value_at(document, place)
+    data = document.value(place)
     performance = data.get("performance")
     if not isinstance(performance, Mapping):
         raise document.error((*place, "performance"), f"is {performance!r:.60}; expected the curves of the turbine")
     sizes = {
-        ours: number_at(document, (*place, theirs))
+        ours: document.number((*place, theirs))
         for ours, theirs in (("rotor_diameter_m", "rotor_diameter"), ("hub_height_m", "hub_height"))
     }
     at = (*place, "performance")
@@ -51,9 +51,9 @@ def _curves_and_size(document: Document, place: Place) -> dict[str, Any]:
         # beyond rated power, a straight line between two coefficients is too high
         power = np.minimum(power, 0.5 * AIR_DENSITY * area * (coefficient * speeds**3).max())
         if "generator_efficiency" in performance:
-            power *= number_at(document, (*at, "generator_efficiency"))
+            power *= document.number((*at, "generator_efficiency"))
         return {**named, **sizes, "curves": (fine, power * MW_PER_W, *thrust, _stops(document, at))}
-    rated, rated_speed, cut_in, cut_out = (number_at(document, (*at, name)) for name in RATED)
+    rated, rated_speed, cut_in, cut_out = (document.number((*at, name)) for name in RATED)
     if not cut_in < rated_speed < cut_out:
         found = f"has the speeds {cut_in:g} (cut-in), {rated_speed:g} (rated) and {cut_out:g} (cut-out)"
         raise document.error(at, f"{found}; expected increasing ones")
@@ -77,10 +77,9 @@ def _joined(
 
 def _stops(document: Document, place: Place) -> tuple[float | None, float | None]:
     """Return the cut-in and cut-out speeds that the turbine states."""
-    given = value_at(document, place)
+    given = document.value(place)
     cut_in, cut_out = (
-        number_at(document, (*place, name)) if name in given else None
-        for name in ("cutin_wind_speed", "cutout_wind_speed")
+        document.number((*place, name)) if name in given else None for name in ("cutin_wind_speed", "cutout_wind_speed")
     )
     return cut_in, cut_out
 
@@ -94,8 +93,8 @@ def _refined(speeds: Array, step: float) -> Array:
 def _curve(document: Document, place: Place, name: str, quantity: str) -> tuple[Array, Array]:
     """Return wind speeds and values of a curve."""
     at = (*place, name)
-    speeds = numbers_at(document, (*at, f"{quantity}_wind_speeds"))
-    values = numbers_at(document, (*at, f"{quantity}_values"))
+    speeds = np.array(document.numbers((*at, f"{quantity}_wind_speeds")))
+    values = np.array(document.numbers((*at, f"{quantity}_values")))
     if len(speeds) != len(values) or len(speeds) < 2:
         found = f"has {len(speeds)} wind speeds and {len(values)} values"
         raise document.error(at, f"{found}; expected the same number, at least 2")
@@ -104,35 +103,3 @@ def _curve(document: Document, place: Place, name: str, quantity: str) -> tuple[
         found = f"is {speeds[wrong]:g} after {speeds[wrong - 1]:g}; expected increasing speeds"
         raise document.error((*at, f"{quantity}_wind_speeds", wrong), found)
     return speeds, values
-
-
-def value_at(document: Document, place: Place) -> Any:
-    """Return the value at a place; an empty dict if it is missing."""
-    data = document.data
-    for step in place:
-        try:
-            data = data[step]
-        except (KeyError, IndexError, TypeError):
-            return {}
-    return data
-
-
-def number_at(document: Document, place: Place) -> float:
-    """Return the number at a place, or raise InputError."""
-    value = value_at(document, place)
-    if value == {} or value is None:
-        raise document.error(place, "is missing; expected a number")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise document.error(place, f"is {value!r:.60}; expected a number")
-    return float(value)
-
-
-def numbers_at(document: Document, place: Place) -> Array:
-    """Return the list of numbers at a place, or raise InputError."""
-    values = value_at(document, place)
-    if not isinstance(values, list) or not values:
-        raise document.error(place, f"is {values or 'missing'!r:.60}; expected a list of numbers")
-    for position, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise document.error((*place, position), f"is {value!r:.60}; expected a number")
-    return np.array(values, dtype=np.float64)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from leeward.readers.document import Document, Place
-from leeward.readers.windio_turbine import number_at, value_at
 
 PLACE = ("attributes", "analysis")
 # sections that concern only flow solvers of other kinds, or change nothing here
@@ -33,8 +32,8 @@ MODELS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
 
 def wake_model_of(document: Document, remarks: list[str]) -> dict[str, Any]:
     """Return the wake model as in a campaign file. remarks: gets a note on every value that the plant leaves open."""
-    analysis = value_at(document, PLACE)
-    name = value_at(document, (*PLACE, "wind_deficit_model", "name")) if analysis else {}
+    analysis = document.value(PLACE)
+    name = document.value((*PLACE, "wind_deficit_model", "name")) if analysis else {}
     if not name:
         remarks.append("the plant names no wind_deficit_model: leeward's default, nygaard_2022, is used")
         return {"name": "nygaard_2022"}
@@ -56,7 +55,7 @@ def wake_model_of(document: Document, remarks: list[str]) -> dict[str, Any]:
     if "ceps" in deficit:
         if model == "jensen":
             raise document.error((*PLACE, "wind_deficit_model", "ceps"), "does not apply to Jensen; remove it")
-        options["initial_width"] = number_at(document, (*PLACE, "wind_deficit_model", "ceps"))
+        options["initial_width"] = document.number((*PLACE, "wind_deficit_model", "ceps"))
     if model == "bastankhah_gaussian":
         if "use_effective_ws" in deficit:
             options["reference_speed"] = "effective" if deficit["use_effective_ws"] else "ambient"
@@ -81,25 +80,25 @@ OPTIONS = {
 def _expansion(document: Document) -> float | None:
     """Return the growth of the wake per metre. In windIO it is k_a + k_b × turbulence intensity."""
     place: Place = (*PLACE, "wind_deficit_model", "wake_expansion_coefficient")
-    given = value_at(document, place)
+    given = document.value(place)
     if not given:
         return None
-    factor = number_at(document, (*place, "k_b")) if "k_b" in given else 0.0
+    factor = document.number((*place, "k_b")) if "k_b" in given else 0.0
     if factor != 0.0:
         found = f"is {factor:g}, a factor of the turbulence intensity; leeward has constant expansion: give it as k_a"
         raise document.error((*place, "k_b"), f"{found} (some tools read k_a and k_b the other way round)")
-    return number_at(document, (*place, "k_a")) if "k_a" in given else None
+    return document.number((*place, "k_a")) if "k_a" in given else None
 
 
 def _reject_others(document: Document, model: str) -> None:
     """Raise InputError for models of the plant that leeward lacks and that would change its numbers."""
     for section in REJECTED:
-        if value_at(document, (*PLACE, section)) not in NONE:
+        if document.value((*PLACE, section)) not in NONE:
             raise document.error((*PLACE, section), "is not supported; remove it")
-    blockage = value_at(document, (*PLACE, "blockage_model", "name"))
+    blockage = document.value((*PLACE, "blockage_model", "name"))
     if blockage not in NONE:
         raise document.error((*PLACE, "blockage_model", "name"), f"is {blockage}; leeward has no blockage: remove it")
-    turbulence = value_at(document, (*PLACE, "turbulence_model", "name"))
+    turbulence = document.value((*PLACE, "turbulence_model", "name"))
     if turbulence not in NONE and model == "TurbOPark":
         found = f"is {turbulence}; leeward's wakes see the turbulence of the site alone: expected None"
         raise document.error((*PLACE, "turbulence_model", "name"), found)
@@ -107,7 +106,7 @@ def _reject_others(document: Document, model: str) -> None:
 
 def _choice(document: Document, keys: tuple[str, ...], allowed: tuple[str, ...], model: str) -> str:
     """Return the value of an option, "" if it is not given. allowed: the values that leeward has."""
-    value = value_at(document, (*PLACE, *keys))
+    value = document.value((*PLACE, *keys))
     if isinstance(value, Mapping) and not value:
         return ""
     if value not in allowed:
