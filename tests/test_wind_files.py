@@ -52,6 +52,12 @@ def test_a_wasp_table(tmp_path):
     assert site.notes == ("wind.tab: the wind at 62 m is used at hub height",)
 
 
+def test_a_title_in_latin_1(tmp_path):
+    """As WAsP writes it."""
+    (tmp_path / "wind.tab").write_bytes(TAB.replace("Test mast", "Mast ved Høvsøre").encode("latin-1"))
+    assert Site.from_file(tmp_path / "wind.tab").conditions.weight.sum() == pytest.approx(1.0)
+
+
 def test_speeds_in_knots_and_turned_sectors(tmp_path):
     (tmp_path / "wind.tab").write_text(TAB.replace(" 4 1.00 0.00", " 4 0.5 10"))
     settings = Site.from_file(tmp_path / "wind.tab").settings()

@@ -18,8 +18,11 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
-def read_text(path: Path, what: str, largest: int) -> str:
-    """Return the text of a UTF-8 file of at most `largest` bytes. what: the expected content, for errors."""
+def read_text(path: Path, what: str, largest: int, *, or_latin_1: bool = False) -> str:
+    """Return the text of a UTF-8 file of at most `largest` bytes. what: the expected content, for errors.
+
+    or_latin_1: read other bytes as Latin-1, for files of old programs, where only a title can have them.
+    """
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected {what}")
     try:
@@ -29,7 +32,12 @@ def read_text(path: Path, what: str, largest: int) -> str:
             raise InputError(
                 f"{path}: has {os.stat(path).st_size} bytes; expected {what} of at most {largest // 10**6} MB"
             )
-        return content.decode("utf-8-sig")
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            if not or_latin_1:
+                raise
+            return content.decode("latin-1")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error}); expected {what} in UTF-8") from error
 

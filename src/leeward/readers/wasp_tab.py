@@ -19,7 +19,7 @@ def read(path: Path) -> WindData:
     directions (degrees); the frequency of each sector; then, for each speed bin, its upper limit and its frequency in
     each sector. Frequencies are relative: per cent and per mille in files of WAsP.
     """
-    lines = read_text(path, "a WAsP table of wind", LARGEST_DATA).splitlines()
+    lines = read_text(path, "a WAsP table of wind", LARGEST_DATA, or_latin_1=True).splitlines()
     rows = [(number, line.split()) for number, line in enumerate(lines, 1) if number == 1 or line.strip()]
     if len(rows) < 6:
         raise InputError(f"{path}: has {len(rows)} lines; expected a title, three lines of figures and speed bins")
