@@ -278,6 +278,8 @@ def test_exported_plants_have_the_same_aep(case, tmp_path):
         return
     again = read_plant(tmp_path / "plant.yaml")
     assert plant_farm(again).aep_gwh(X, Y) == pytest.approx(aep, rel=1e-9)
+    assert again.spacing_m == pytest.approx(plant.spacing_m)
+    assert not [remark for remark in again.campaign_remarks if "leaves open" in remark or "minimum_spacing" in remark]
 
 
 def test_a_problem_becomes_an_optimised_plant(tmp_path):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plant(Setup):
-    """A layout of a campaign. fingerprint: "" for a layout of another program."""
+    """A layout of a campaign. fingerprint: "" for a layout of another program. spacing_m: the minimum spacing."""
 
     key: str
     campaign: str
@@ -29,6 +29,7 @@ class Plant(Setup):
     aep_gwh: float
     installed_mw: float
     area: "Area"
+    spacing_m: float
 
     @property
     def energy_words(self) -> str:
@@ -56,6 +57,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         aep_gwh=float(result.aep_gwh),
         installed_mw=installed_of(campaign, result),
         area=campaign.physics.area(result.key.farm_idx),
+        spacing_m=float(campaign.physics.constraints(result.key.farm_idx, result.key.type_idx).min_distances_m[0]),
     )
 
 

@@ -61,6 +61,7 @@ def problem_plant(problem: "LayoutProblem", solution: "Solution", title: str) ->
         aep_gwh=solution.aep_gwh,
         installed_mw=problem.n_turbines * turbine.rated_power_mw,
         area=problem.area,
+        spacing_m=float(problem.min_distances_m[0]),
     )
     comments = [f"{title}: a layout that leeward {__version__} found", *_comments(plant)[1:]]
     return yaml_bytes(comments, windio_plant(plant))
@@ -78,6 +79,7 @@ def windio_plant(plant: Plant) -> dict[str, Any]:
             "analysis": _analysis(plant),
             "model_outputs_specification": {"run_configuration": _conditions(plant)},
         },
+        "optimisation": {"constraints": {"minimum_spacing": {"radius": plant.spacing_m}}},
     }
 
 
@@ -200,8 +202,9 @@ def _analysis(plant: Plant) -> dict[str, Any]:
     if isinstance(model, Jensen | BastankhahGaussian | Nygaard2022):
         deficit["wake_expansion_coefficient"] = {"k_a": model.expansion, "k_b": 0.0}
     found: dict[str, Any] = {"wind_deficit_model": deficit}
-    if isinstance(model, BastankhahGaussian):
+    if isinstance(model, BastankhahGaussian | Nygaard2022):
         deficit["ceps"] = model.initial_width
+    if isinstance(model, BastankhahGaussian):
         deficit["use_effective_ws"] = model.reference_speed == "effective"
         found["axial_induction_model"] = "Madsen" if model.induction == "madsen" else "1D"
         found["rotor_averaging"] = {"background_averaging": "center", "wake_averaging": "center"}
