@@ -242,3 +242,12 @@ def test_sources_that_are_none(source, says):
     with pytest.raises(InputError) as caught:
         load(source)
     assert says in str(caught.value)
+
+
+def test_unknown_farms_and_types(built_in):
+    """Damaged files can have any number."""
+    for farm, kind, says in ((3003, 0, "farm_idx is 3003"), (0, 77, "type_idx is 77")):
+        with pytest.raises(InputError, match=says):
+            built_in.problem(farm, kind)
+        with pytest.raises(InputError, match=says):
+            built_in.recompute(Key(farm, kind, 0), [0.0], [0.0])

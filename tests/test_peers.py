@@ -37,7 +37,7 @@ def slow_unless_quick(case):
 
 
 @needs_pywake
-@pytest.mark.parametrize("case", map(slow_unless_quick, [*CASES, *MORE]))
+@pytest.mark.parametrize("case", [slow_unless_quick(case) for case in (*CASES, *MORE)])
 def test_pywake_has_the_same_aep(case):
     """Every wake model, every kind of site, curves of all kinds, neighbours."""
     campaign = load(campaign_data(**{**CASES, **MORE}[case]))

@@ -169,6 +169,7 @@ class Physics:
             raise self._document.errors(found)
 
     def _located_problem(self, farm_idx: int, type_idx: int, with_wakes: bool) -> "LayoutProblem":
+        _ = self.farms[farm_idx]  # raises InputError for an unknown farm, such as that of a damaged file
         with self._document.at(*farm_place(self._document, list(self.farms).index(farm_idx))):
             return self._new_problem(farm_idx, type_idx, with_wakes)
 
