@@ -43,6 +43,7 @@ def test_areas_of_every_format(tmp_path, ending):
     assert Area.from_file(path, crs="EPSG:25831").area_m2 == pytest.approx(WEST.area + EAST.area, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", DRIVERS)
 def test_campaigns_of_every_format(tmp_path, ending):
     path = written(tmp_path, ending)

@@ -52,6 +52,7 @@ def test_pywake_has_the_same_aep(case):
         assert campaign.to_pywake(0, 0, X * 1.001, Y).aep_gwh() != pytest.approx(aep, rel=1e-9)
 
 
+@pytest.mark.slow
 @needs_pywake
 @pytest.mark.parametrize("steps", [3, 4, 5])
 def test_as_many_steps_as_turbines(steps):
@@ -70,6 +71,7 @@ def test_bad_positions():
             campaign.setup(0, x, y)
 
 
+@pytest.mark.slow
 @needs_pywake
 def test_farms_of_several_types():
     site = Site.from_time_series([260.0, 270.0], [8.0, 9.0], 0.08, [0.3, 0.4])
@@ -148,6 +150,7 @@ def test_mixed_types_in_floris():
     assert floris_case(Setup(farm, X, Y)).aep_gwh() == pytest.approx(farm.aep_gwh(X, Y), rel=1e-6)
 
 
+@pytest.mark.slow
 @needs_floris
 def test_the_files_for_floris(run, tmp_path):
     """The input and the wind rose beside it give what the model of `to_floris` gives."""
@@ -173,6 +176,7 @@ def test_positions_are_those_of_the_layout():
     assert setup.types == [0, 0]
 
 
+@pytest.mark.slow
 @needs_pywake
 def test_a_farm_without_a_campaign():
     """For a layout that `optimise` returned."""

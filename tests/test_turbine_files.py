@@ -112,6 +112,7 @@ def test_unknown_files(tmp_path):
 # --- WAsP ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), [("NEG-Micon-2750.wtg", None), ("Vestas V112-3.0 MW.wtg", 0)] + [
     ("Vestas V112-3.0 MW.wtg", mode) for mode in (1, 13)
 ])  # fmt: skip
@@ -153,6 +154,7 @@ JUMP = """<DataPoint WindSpeed="10" PowerOutput="1500000" ThrustCoEfficient="0.8
       <DataPoint WindSpeed="12" """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -388,6 +390,7 @@ def test_bad_windio_turbines(tmp_path, change, says):
 # --- PyWake's objects ---
 
 
+@pytest.mark.slow
 def test_turbines_of_pywake():
     pytest.importorskip("py_wake")
     from py_wake.examples.data.dtu10mw import DTU10MW

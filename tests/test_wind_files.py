@@ -206,6 +206,7 @@ def test_campaigns_include_no_files(tmp_path):
 # --- PyWake's objects ---
 
 
+@pytest.mark.slow
 def test_sites_of_pywake():
     """The same AEP in PyWake, from its own objects."""
     pytest.importorskip("py_wake")
@@ -315,6 +316,7 @@ def test_time_series_with_named_columns(tmp_path, ending):
             load_study(tmp_path, (WEIBULL, f"  time_series: {{file: wind.{ending}, columns: {wrong}}}\n"))
 
 
+@pytest.mark.slow
 def test_wind_files_in_commands(tmp_path):
     (tmp_path / "wind.tab").write_text(TAB)
     (tmp_path / "layout.csv").write_text("x_m,y_m\n0,0\n900,0\n")

@@ -146,6 +146,7 @@ def test_spacing_exclusions_and_neighbours(tmp_path):
     assert list(campaign.remarks) == ["the first layout is the farm; the other 1 are neighbours"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_plants_of_windio(path, tmp_path):
     """All examples of windIO, one of which asks for blockage."""
@@ -161,6 +162,7 @@ def test_plants_of_windio(path, tmp_path):
     assert campaign.recompute(next(campaign.tasks()), own.x, own.y)[0] == pytest.approx(aep, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "value", "says"),
     [
@@ -199,6 +201,7 @@ def test_what_leeward_cannot_represent_is_named(tmp_path, place, value, says):
     assert str(path) in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key", "value"),
     [
@@ -266,6 +269,7 @@ def test_without_windio(tmp_path, monkeypatch):
 # --- there and back ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in CASES if case != "iea37"])
 def test_exported_plants_have_the_same_aep(case, tmp_path):
     """windIO has no words for the model of IEA37; everything else comes back."""
@@ -299,6 +303,7 @@ def test_a_problem_becomes_an_optimised_plant(tmp_path):
     assert data == PLANT
 
 
+@pytest.mark.slow
 def test_any_problem_becomes_a_plant(tmp_path):
     options = ["--recipe", "random", "--turbines", "5", "-o", "plant.yaml"]
     assert leeward_here("optimise", *options, cwd=tmp_path).returncode == 0
@@ -306,6 +311,7 @@ def test_any_problem_becomes_a_plant(tmp_path):
     assert json.loads(done.stdout)["layouts"][0]["n_turbines"] == 5
 
 
+@pytest.mark.slow
 def test_a_run_of_a_plant(tmp_path):
     path = saved(tmp_path)
     done = leeward_here("run", path, "--recipe", "smart_start", "--seeds", "2", "--quiet", cwd=tmp_path)
@@ -363,6 +369,7 @@ def resampled(turbine):
     return {**turbine, "performance": {**found, "Ct_curve": {"Ct_wind_speeds": at, "Ct_values": curve}}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["multiple_wind_farms", "windio_4turbines_multiple_turbines"])
 def test_wifa_samples_power_curves(name, tmp_path):
     """Its curves have a point each 1 m/s and no cut-out: with the same curves leeward finds the same power."""
@@ -407,6 +414,7 @@ def test_plants_without_turbines(tmp_path, place, value):
         read_plant(path)
 
 
+@pytest.mark.slow
 def test_options_change_the_plant(tmp_path):
     """The file that is written is the problem that was solved."""
     path = saved(tmp_path)
@@ -470,6 +478,7 @@ SUBSET = {"times_run": {"all_occurences": False, "subset": [0, 2]}}
 SOME = {"directions_run": {"specific_values": [270.0]}, "wind_speeds_run": {"specific_values": [9.0]}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wind", "runs", "speeds"),
     [(SERIES, SUBSET, [9.0, 8.0]), (CASES_TABLE, SUBSET, [9.0, 8.0]), (SERIES, None, [9.0, 10.0, 8.0])],
@@ -479,6 +488,7 @@ def test_steps_of_a_plant(tmp_path, wind, runs, speeds):
     assert plant_farm(read_plant(path)).site.conditions.speed.ravel().tolist() == speeds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wind", "runs", "says"),
     [
@@ -512,6 +522,7 @@ def test_notes_on_heights_and_turbulence(tmp_path):
     assert "no turbulence intensity is given: 0.1 is used" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key", "value"),
     [("Jensen", "ceps", 0.3), ("Jensen", "use_effective_ws", True), ("TurbOPark", "use_effective_ws", True)],
