@@ -58,12 +58,7 @@ class Stakes:
         column = np.minimum((within[row] <= second[:, None]).sum(axis=1), within.shape[1] - 1)
         conditions, chosen = self._conditions, (row, column)
         weight = conditions.weight[chosen] * self._at_stake.sum() / (count * self._at_stake[chosen])
-        return Conditions(
-            conditions.direction[row],
-            conditions.speed[chosen][:, None],
-            weight[:, None],
-            conditions.turbulence_intensity[chosen][:, None],
-        )
+        return conditions.drawn(row, column, weight)
 
     @functools.cached_property
     def _cumulated(self) -> tuple[Indices, Array, Array]:

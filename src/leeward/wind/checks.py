@@ -10,6 +10,7 @@ from leeward.errors import InputError
 Array = npt.NDArray[np.float64]
 
 SLACK = 0.01  # a sum of rounded probabilities may exceed 1 by this much
+CALM = 1e-9  # m/s: replaces a speed of 0, because deficits are relative to the speed
 FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables of the wake models end there too
 
 

@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.capacity import GWH_PER_MW as GWH_PER_MW
 from leeward.wind.checks import Array as Array
+
+if TYPE_CHECKING:
+    from leeward.wind.field import FieldConditions
 
 GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
@@ -19,12 +22,28 @@ class Conditions:
 
     direction: degrees, where the wind comes from, clockwise from north; shape (directions,).
     speed (m/s), weight (probability or share of it) and turbulence_intensity (fraction): shape (directions, speeds).
+    local: how these vary over the site; None if they do not. The speeds are then those at the reference, before
+    speed-up and shear, and the weights those at the reference point.
     """
 
     direction: Array
     speed: Array
     weight: Array
     turbulence_intensity: Array
+    local: "FieldConditions | None" = None
+
+    def drawn(self, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], weight: Array) -> "Conditions":
+        """Return some of the conditions, one speed in each direction, with these weights; shape (n,) each."""
+        local = self.local
+        if local is not None:
+            local = local.drawn(row, column, weight / self.weight[row, column])
+        return Conditions(
+            self.direction[row],
+            self.speed[row, column][:, None],
+            np.asarray(weight)[:, None],
+            self.turbulence_intensity[row, column][:, None],
+            local,
+        )
 
 
 class Distribution(ABC):
@@ -35,6 +54,14 @@ class Distribution(ABC):
     @property
     def covered_degrees(self) -> float:
         return 360.0
+
+    @property
+    def turbulence_range(self) -> Array:
+        return self.conditions.turbulence_intensity
+
+    @property
+    def density_range(self) -> tuple[float, float]:
+        return 1.0, 1.0
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Conditions: ...

@@ -5,14 +5,26 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import Array, Conditions
-from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Known, Model, Places, Wind, curves_of
+from leeward.wind.field import LocalWind
+from leeward.wind.kernels.data import (
+    ELEMENTS,
+    Adjoints,
+    Indices,
+    Kernels,
+    Kinds,
+    Known,
+    Model,
+    Places,
+    Wind,
+    curves_of,
+)
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel, result_type
 
@@ -25,17 +37,22 @@ BLOCK = 16384  # largest number of turbines x directions x speeds in a block: fi
 LARGE_BLOCK = 30 << 20  # bytes; glibc adapts to blocks of up to 32 MB
 NO_PLACES = Places(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
 NO_SPEEDS = np.empty((0, 0))
+NO_ADJOINTS = Adjoints(NO_SPEEDS, NO_SPEEDS, NO_SPEEDS, NO_SPEEDS, np.empty(0))
 
 
 @dataclass(frozen=True)
 class Block:
     """Turbines in some wind directions, the input of one call of a kernel.
 
+    x, y: position of the origin of `places` and `at`, m. local: the wind at each place, if it varies.
     extent: an upper bound (m) of the distance between two places; at: points to evaluate.
     """
 
     places: Places
+    x: float
+    y: float
     wind: Wind
+    local: LocalWind | None
     begin: int
     end: int
     extent: float
@@ -43,7 +60,7 @@ class Block:
 
 
 def wind_of(conditions: Conditions) -> Wind:
-    """Return the conditions in the form that the kernels need.
+    """Return the conditions in the form that the kernels need, the same at all places.
 
     A direction with more than ELEMENTS speeds is repeated, each time with a part of them. Several speeds are padded to
     a multiple of LANES: speed and turbulence with the last value, weight with 0.
@@ -54,26 +71,60 @@ def wind_of(conditions: Conditions) -> Wind:
     def lanes(values: Array, mode: Literal["edge", "constant"]) -> Array:
         rows = _padded(values, parts, mode).reshape(directions * parts, -1)
         filled = _padded(rows, LANES, mode) if rows.shape[1] > 1 else rows
-        return np.array(filled, order="C")  # the kernels are compiled for writable C arrays
+        return np.array(filled[None], order="C")  # the kernels are compiled for writable C arrays
 
+    speed = lanes(conditions.speed, "edge")
     return Wind(
         *_cosine_and_sine(np.repeat(conditions.direction, parts)),
-        lanes(conditions.speed, "edge"),
+        speed,
         lanes(conditions.weight, "constant"),
         lanes(conditions.turbulence_intensity, "edge"),
+        speed[:0],
+        speed[:0],
     )
 
 
-def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES) -> Iterator[Block]:
-    """Yield all conditions in blocks of a fixed size. points: to evaluate."""
+def local_of(conditions: Conditions) -> LocalWind | None:
+    """Return the wind at any place in the form that the kernels need, padded as in `wind_of`; None if it is uniform."""
+    local = conditions.local
+    if local is None:
+        return None
+    directions, speeds = conditions.speed.shape
+    parts = -(-speeds // ELEMENTS)
+    size = -(-speeds // parts)
+    lanes = size if size == 1 else -(-size // LANES) * LANES
+
+    def rows(values: Array, mode: Literal["edge", "constant"]) -> Array:
+        filled = _padded(values, parts, mode).reshape(directions * parts, -1)
+        return _padded(filled, LANES, mode) if filled.shape[1] > 1 else filled
+
+    edges = np.pad(local.edges, ((0, 0), (0, parts * size - speeds)), mode="edge")
+    each = [edges[:, part * size : (part + 1) * size + 1] for part in range(parts)]
+    stacked = np.stack(each, axis=1).reshape(directions * parts, size + 1)
+    filled = replace(
+        local,
+        factor=rows(local.factor, "constant"),
+        turbulence_factor=rows(local.turbulence_factor, "edge"),
+        edges=np.pad(stacked, ((0, 0), (0, lanes - size)), mode="edge"),
+        step=np.repeat(local.step, parts),
+    )
+    return LocalWind(local.field, filled.rows(np.repeat(conditions.direction, parts), rows(conditions.speed, "edge")))
+
+
+def blocks(
+    wind: Wind, turbines: Places, points: Places = NO_PLACES, local: LocalWind | None = None
+) -> Iterator[Block]:
+    """Yield all conditions in blocks of a fixed size. points: to evaluate. local: the wind at each place, if it varies."""
     # differences of large coordinates are exact; sums of their products are not
-    x, y = (turbines.x[0], turbines.y[0]) if len(turbines.x) else (0.0, 0.0)
-    places, at = (Places(each.x - x, each.y - y, each.kind) for each in (turbines, points))
+    x, y = (float(turbines.x[0]), float(turbines.y[0])) if len(turbines.x) else (0.0, 0.0)
+    if local is not None:
+        turbines, points = local.on_ground(turbines), local.on_ground(points)
+    places, at = (Places(each.x - x, each.y - y, each.kind, each.ground) for each in (turbines, points))
     extent = extent_of(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)))
-    directions, lanes = wind.speed.shape
+    _, directions, lanes = wind.speed.shape
     size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
-        yield Block(places, wind, begin, min(begin + size, directions), extent, at)
+        yield Block(places, x, y, wind, local, begin, min(begin + size, directions), extent, at)
 
 
 def each_block(work: Callable[[Block], T], parts: Iterator[Block], threads: int) -> Iterator[T]:
@@ -89,12 +140,20 @@ def each_block(work: Callable[[Block], T], parts: Iterator[Block], threads: int)
 class Engine:
     """The kernels of a wake model for some turbine types.
 
-    turbulence_intensity: all values that will occur, or their extremes.
+    turbulence_intensity: all values that will occur, or their extremes. density: lowest and highest air density,
+    relative to that of the power curves.
     """
 
-    def __init__(self, turbines: Sequence[Turbine], model: WakeModel, turbulence_intensity: Array) -> None:
+    def __init__(
+        self,
+        turbines: Sequence[Turbine],
+        model: WakeModel,
+        turbulence_intensity: Array,
+        density: tuple[float, float] = (1.0, 1.0),
+    ) -> None:
         model.check(turbines, turbulence_intensity)
         self.turbines = list(turbines)
+        self.density = density
         self._model = model
         self._turbulence = (float(turbulence_intensity.min()), float(turbulence_intensity.max()))
         self._options_by_extent: dict[float, Model] = {}
@@ -105,7 +164,11 @@ class Engine:
 
     def in_turbulence(self, turbulence_intensity: Array) -> "Engine":
         """Return an engine with the same turbines and model for other turbulence intensities."""
-        return Engine(self.turbines, self._model, turbulence_intensity)
+        return Engine(self.turbines, self._model, turbulence_intensity, self.density)
+
+    def with_turbine(self, turbine: Turbine) -> "Engine":
+        """Return an engine with one more turbine type."""
+        return Engine([*self.turbines, turbine], self._model, np.array(self._turbulence), self.density)
 
     def power(self, block: Block, speeds: Array = NO_SPEEDS) -> Array:
         """Return the weighted power of each turbine, MW. Fill `speeds` of shape (turbines, elements), if given."""
@@ -116,20 +179,53 @@ class Engine:
     def gradient(self, block: Block, counted: Array) -> Array:
         """Return the weighted power of each turbine (MW), and derivatives of the counted sum by x and by y (MW/m)."""
         sums = np.zeros((3, len(counted)))
-        self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2])
+        adjoints = NO_ADJOINTS
+        if block.local is not None:
+            elements = (block.end - block.begin) * block.wind.speed.shape[2]
+            adjoints = block.local.adjoints(len(counted), elements, turbulence=self._model.uses_turbulence)
+        self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2], adjoints)
+        if block.local is not None:
+            at = self._where(block, block.places)
+            block.local.add_slopes(block.begin, block.end, *at, adjoints, sums[1], sums[2])
         return sums
+
+    def gross(self, block: Block, by_position: bool = False) -> Array:
+        """Return the weighted power without wakes of a turbine at each of the block's points, MW; shape (1, points).
+
+        With `by_position`, add its derivatives by x and by y (MW/m); shape (3, points). Only for wind that varies.
+        """
+        if block.local is None:
+            raise TypeError("the wind does not vary")
+        count = len(block.at.x)
+        sums = np.zeros((3 if by_position else 1, count))
+        wind, adjoints = self._wind_at(block, block.at), NO_ADJOINTS
+        if by_position:
+            elements = (block.end - block.begin) * wind.speed.shape[2]
+            adjoints = block.local.adjoints(count, elements, turbulence=False)
+        block.local.gross_power(wind, block.at.kind, self._kinds.curves, sums[0], adjoints)
+        if by_position:
+            at = self._where(block, block.at)
+            block.local.add_slopes(block.begin, block.end, *at, adjoints, sums[1], sums[2])
+        return sums
+
+    def wind_at(self, wind: Wind, local: LocalWind | None, places: Places) -> Wind:
+        """Return the wind in all directions, with a row for each place if it varies."""
+        if local is None:
+            return wind
+        heights = self._kinds.hub_height[places.kind]
+        return local.at(wind, 0, len(wind.cosine), places.x, places.y, heights, self._exponent)
 
     @property
     def source_fields(self) -> int:
         """Return the number of quantities that the wake of a turbine depends on."""
         return len(result_type(self._model.formulas.source)._fields)
 
-    def points(self, block: Block, rotor_average: bool, known: Known, power: Array) -> None:
+    def points(self, block: Block, at_wind: Wind, rotor_average: bool, known: Known, power: Array) -> None:
         """Update the power (MW) of one more turbine at each of the block's points.
 
-        known, power: as in `leeward.wind.kernels.maps`; only the block's directions change.
+        at_wind, known, power: as in `leeward.wind.kernels.maps`; only the block's directions change.
         """
-        self._kernels.points(*self._arguments(block), block.at, float(rotor_average), known, power)
+        self._kernels.points(*self._arguments(block), block.at, at_wind, float(rotor_average), known, power)
 
     def marginal(self, block: Block, counted: Array) -> Array:
         """Return the weighted power (MW) that the counted turbines would lose without each turbine."""
@@ -140,7 +236,7 @@ class Engine:
     def gains(self, block: Block, counted: Array) -> Array:
         """Return the weighted power (MW) that the counted turbines would gain from one more at each point."""
         gain = np.zeros(len(block.at.x))
-        self._kernels.gains(*self._arguments(block), counted, block.at, gain)
+        self._kernels.gains(*self._arguments(block), counted, block.at, self._wind_at(block, block.at), gain)
         return gain
 
     def flow(self, block: Block, height_m: float) -> Array:
@@ -153,8 +249,10 @@ class Engine:
         seen = kinds._replace(diameter=np.r_[kinds.diameter, 0.0], hub_height=np.r_[kinds.hub_height, height_m])
         widest = math.sqrt(float(reaches.max()))
         at = block.at._replace(kind=np.full(len(block.at.x), len(self.turbines), dtype=np.uint32))
+        at_wind = self._wind_at(block, at, np.full(len(at.x), height_m))
         mean = np.zeros(len(at.x))
-        self._kernels.flow(*self._arguments(block), at, seen, model._replace(reaches=reaches, widest=widest), mean)
+        points = (at, at_wind, seen, model._replace(reaches=reaches, widest=widest))
+        self._kernels.flow(*self._arguments(block), *points, mean)
         return mean
 
     def cases(self, block: Block, targets: int, group: Indices, stands: Flags, reached: Flags, *power: Array) -> None:
@@ -165,7 +263,27 @@ class Engine:
         self._kernels.cases(*self._arguments(block), targets, group, stands, reached, *power)
 
     def _arguments(self, block: Block) -> tuple[Places, Wind, int, int, Kinds, Model]:
-        return block.places, block.wind, block.begin, block.end, self._kinds, self._options(block.extent)
+        wind, begin, end = self._wind_at(block, block.places), block.begin, block.end
+        if block.local is not None:
+            begin, end = 0, end - begin  # the wind is that of the block only
+        return block.places, wind, begin, end, self._kinds, self._options(block.extent)
+
+    def _where(self, block: Block, places: Places, heights: Array | None = None) -> tuple[Array, Array, Array]:
+        """Return x, y and height above ground of places, m."""
+        heights = self._kinds.hub_height[places.kind] if heights is None else heights
+        return places.x + block.x, places.y + block.y, heights
+
+    def _wind_at(self, block: Block, places: Places, heights: Array | None = None) -> Wind:
+        """Return the wind of the block. If it varies: only in the block's directions, with a row for each place."""
+        if block.local is None:
+            return block.wind
+        at = self._where(block, places, heights)
+        return block.local.at(block.wind, block.begin, block.end, *at, self._exponent)
+
+    @property
+    def _exponent(self) -> int:
+        """Return the exponent of `Wind.scale`; 0 if contributions are relative to the free speed where they act."""
+        return 0 if self._model.relative_to == "target" else 2 if self._model.squared else 1
 
     @functools.cached_property
     def _kernels(self) -> Kernels:
@@ -179,8 +297,8 @@ class Engine:
         return Kinds(
             np.array([t.rotor_diameter_m for t in self.turbines]),
             np.array([t.hub_height_m for t in self.turbines]),
-            np.array([t.lowest_thrust for t in self.turbines]),
-            np.array([t.highest_thrust for t in self.turbines]),
+            np.array([t.lowest_thrust for t in self.turbines]) * self.density[0],
+            np.array([t.highest_thrust for t in self.turbines]) * self.density[1],
             curves_of([t.curve for t in self.turbines]),
         )
 
@@ -188,7 +306,8 @@ class Engine:
         if extent not in self._options_by_extent:
             model, reaches = self._model, self._reaches(0.5 * self._kinds.diameter, extent)
             widest = math.sqrt(float(reaches.max()))
-            options = Model(model.parameters(), model.table(), bool(model.squared), reaches, extent, widest)
+            ratio = bool(model.uses_speed_ratio)
+            options = Model(model.parameters(), model.table(), bool(model.squared), ratio, reaches, extent, widest)
             self._options_by_extent[extent] = options
         return self._options_by_extent[extent]
 

@@ -12,7 +12,8 @@ from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, each_block, wind_of
+from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, each_block, local_of, wind_of
+from leeward.wind.field import LocalWind
 from leeward.wind.flow import Flow, NextTurbineMap
 from leeward.wind.kernels.data import Places, Wind
 from leeward.wind.site import Site
@@ -116,13 +117,13 @@ class WindFarm:
             self.neighbours = Neighbours(x, y, tuple(others))
         farm_types = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
         index = {turbine: i for i, turbine in enumerate(dict.fromkeys([*farm_types, *others]))}
-        self._engine = Engine(list(index), self.wake_model, site.conditions.turbulence_intensity)
+        self._engine = Engine(list(index), self.wake_model, site.turbulence_range, site.density_range)
         self._farm_kinds = np.array([index[turbine] for turbine in farm_types], dtype=np.uint32)
         self._neighbours = Places(x, y, np.array([index[turbine] for turbine in others], dtype=np.uint32))
 
     def aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Return the annual energy production, GWh."""
-        return float(self._total(self._engine.power, self._placed(x, y), self._wind).sum()) * GWH_PER_MW
+        return float(self._total(self._engine.power, self._placed(x, y)).sum()) * GWH_PER_MW
 
     def aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
@@ -133,8 +134,7 @@ class WindFarm:
         """
         places = self._placed(x, y)
         counted = self._counted(places)
-        wind = self._wind if conditions is None else wind_of(conditions)
-        total = self._total(lambda block: self._engine.gradient(block, counted), places, wind)
+        total = self._total(lambda block: self._engine.gradient(block, counted), places, conditions)
         power, by_x, by_y = total * GWH_PER_MW
         return float(power.sum()), by_x, by_y
 
@@ -207,7 +207,7 @@ class WindFarm:
         Each call recomputes only what changed.
         """
         engine, at = self._next_turbines(turbine, at_x, at_y)
-        return NextTurbineMap(engine, self._wind, self._neighbours_first, at, rotor_average)
+        return NextTurbineMap(engine, self._wind, self._local, self._neighbours_first, at, rotor_average)
 
     def next_turbine_gain(
         self,
@@ -226,7 +226,8 @@ class WindFarm:
         places = self._placed(x, y)
         engine, at = self._next_turbines(turbine, at_x, at_y)
         counted = self._counted(places)
-        parts = each_block(lambda block: engine.gains(block, counted), blocks(self._wind, places, at), self.threads)
+        some = blocks(self._wind, places, at, self._local)
+        parts = each_block(lambda block: engine.gains(block, counted), some, self.threads)
         return np.asarray(sum(parts) * GWH_PER_MW)
 
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
@@ -237,7 +238,7 @@ class WindFarm:
         """
         places = self._placed(x, y)
         counted = self._counted(places)
-        return self._total(lambda block: self._engine.marginal(block, counted), places, self._wind) * GWH_PER_MW
+        return self._total(lambda block: self._engine.marginal(block, counted), places) * GWH_PER_MW
 
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
         """Return the wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
@@ -277,7 +278,7 @@ class WindFarm:
         new = turbine or engine.turbines[0]
         x, y = coordinates(at_x, at_y, "at_")  # unlike turbines, points may coincide
         if new not in engine.turbines:
-            engine = Engine([*engine.turbines, new], self.wake_model, self.site.conditions.turbulence_intensity)
+            engine = engine.with_turbine(new)
         return engine, Places(x, y, np.full(len(x), engine.turbines.index(new), dtype=np.uint32))
 
     def _farm_turbines(self, places: Places) -> list[Turbine]:
@@ -291,26 +292,36 @@ class WindFarm:
     def _wind(self) -> Wind:
         return wind_of(self.site.conditions)
 
-    def _total(self, work: Callable[[Block], Array], places: Places, wind: Wind) -> Array:
-        """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines)."""
-        total = sum(each_block(work, blocks(wind, places), self.threads))
+    @functools.cached_property
+    def _local(self) -> LocalWind | None:
+        return local_of(self.site.conditions)
+
+    def _total(
+        self, work: Callable[[Block], Array], places: Places, conditions: Conditions | None = None
+    ) -> Array:
+        """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines).
+
+        conditions: by default those of the site.
+        """
+        wind, local = (self._wind, self._local) if conditions is None else (wind_of(conditions), local_of(conditions))
+        total = sum(each_block(work, blocks(wind, places, local=local), self.threads))
         return np.asarray(total)[..., : self._farm_size(places)]
 
     def _with_speeds(self, places: Places) -> tuple[Array, Array]:
         """Return mean power (turbines,) and effective speeds of shape (turbines, directions, speeds)."""
 
         def power_and_speeds(block: Block) -> tuple[Array, Array]:
-            speeds = np.empty((len(places.x), (block.end - block.begin) * block.wind.speed.shape[1]))
+            speeds = np.empty((len(places.x), (block.end - block.begin) * block.wind.speed.shape[2]))
             return self._engine.power(block, speeds), speeds
 
         farm = self._farm_size(places)
         power = np.zeros(len(places.x))
         speeds = []
-        for part, speed in each_block(power_and_speeds, blocks(self._wind, places), self.threads):
+        for part, speed in each_block(power_and_speeds, blocks(self._wind, places, local=self._local), self.threads):
             power += part
             speeds.append(speed)
         directions, count = self.site.conditions.speed.shape
-        rows, filled = self._wind.speed.shape  # directions may be repeated, to split their speeds
+        _, rows, filled = self._wind.speed.shape  # directions may be repeated, to split their speeds
         parts = rows // directions
         by_row = np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)[:, :, : -(-count // parts)]
         return power[:farm], by_row.reshape(farm, directions, parts * by_row.shape[2])[:, :, :count]

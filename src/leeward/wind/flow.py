@@ -11,7 +11,8 @@ from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind.checks import Array, coordinates, finite, positive, turbulence
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import NO_PLACES, Engine, blocks, each_block, wind_of
+from leeward.wind.engine import NO_PLACES, Engine, blocks, each_block, local_of, wind_of
+from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import Known, Places, Wind
 from leeward.wind.turbine import Turbine
 
@@ -101,7 +102,8 @@ class Flow:
         if shape != np.shape(at_y):
             raise InputError(f"at_x has the shape {shape} and at_y has {np.shape(at_y)}; expected the same")
         x, y = coordinates(np.ravel(at_x), np.ravel(at_y), "at_")
-        parts = blocks(wind_of(conditions), self._placed, Places(x, y, NO_PLACES.kind))
+        at = Places(x, y, np.zeros(len(x), dtype=np.uint32))
+        parts = blocks(wind_of(conditions), self._placed, at, local_of(conditions))
         total = np.zeros(len(x))
         for part in each_block(lambda block: engine.flow(block, height), parts, self._threads):
             total += part
@@ -121,31 +123,41 @@ class NextTurbineMap:
         self,
         engine: Engine,
         wind: Wind,
+        local: LocalWind | None,
         with_neighbours: Callable[[npt.ArrayLike, npt.ArrayLike], Places],
         at: Places,
         rotor_average: bool,
     ) -> None:
         self._engine = engine
         self._wind = wind
+        self._local = local
+        self._at_wind = engine.wind_at(wind, local, at)
+        at = at if local is None else local.on_ground(at)
         self._with_neighbours = with_neighbours
         self._at = at
         self._rotor_average = rotor_average
         self._power = np.full((len(at.x), len(wind.cosine)), np.nan)
         self._known = NO_PLACES
-        self._state = Known(np.empty((0, wind.speed.size)), np.empty((0, engine.source_fields, wind.speed.size)))
+        size = wind.speed[0].size
+        self._state = Known(np.empty((0, size)), np.empty((0, engine.source_fields, size)))
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Keep only these points."""
-        x, y, kinds = self._at
-        self._at = Places(x[which], y[which], kinds[which])
+        self._at = Places(*(values[which] if len(values) else values for values in self._at))
+        if self._local is not None:
+            rows = (values[which] if len(values) > 1 else values for values in self._at_wind[2:])
+            self._at_wind = Wind(*self._at_wind[:2], *rows)
         self._power = self._power[which]
 
     def aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the AEP (GWh) of one more turbine at each point, given the turbines at x, y."""
         turbines = self._with_neighbours(x, y)
         self._prepare(turbines)
-        for block in blocks(self._wind, turbines, self._at):
-            self._engine.points(block, self._rotor_average, self._state, self._power)
+        wind = self._engine.wind_at(self._wind, self._local, turbines)
+        if self._local is not None:
+            turbines = self._local.on_ground(turbines)
+        for block in blocks(wind, turbines, self._at):
+            self._engine.points(block, self._at_wind, self._rotor_average, self._state, self._power)
         return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
 
     def _prepare(self, turbines: Places) -> None:

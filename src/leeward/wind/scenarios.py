@@ -11,7 +11,7 @@ from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, positions
 from leeward.wind.conditions import Conditions
-from leeward.wind.engine import NO_PLACES, Block, Engine, extent_of, wind_of
+from leeward.wind.engine import NO_PLACES, Block, Engine, extent_of, local_of, wind_of
 from leeward.wind.kernels.data import ELEMENTS, Places, Wind
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
@@ -87,7 +87,7 @@ class ScenarioFarm:
         """The conditions in the order of the kernel; each row has all of its speeds."""
         given, order = self.site.conditions, self._order
         parts = (given.speed[order], given.weight[order], given.turbulence_intensity[order])
-        return wind_of(Conditions(given.direction[order], *parts))
+        return wind_of(Conditions(given.direction[order], *parts))  # TODO
 
     def _among(self, groups: Sequence[Group]) -> tuple[Array, Array]:
         """Return the power in the external case and with all wakes."""
@@ -102,7 +102,7 @@ class ScenarioFarm:
 
     def _computed(self, groups: Sequence[Group], reached: npt.NDArray[np.uint8]) -> tuple[Array, Array]:
         """Return the power in the external case and with all wakes, in the rows that are or become `reached`."""
-        rows, lanes = self._wind.speed.shape
+        _, rows, lanes = self._wind.speed.shape
         engine, places, group = self._placed(groups)
         stands = np.ones((rows, len(groups) + 1), dtype=np.uint8)
         for number, one in enumerate(groups, 1):
@@ -110,7 +110,8 @@ class ScenarioFarm:
         shape = (len(self._x), rows, lanes)
         external, everything = np.zeros(shape), np.zeros(shape)
         origin = Places(places.x - self._x[0], places.y - self._y[0], places.kind)
-        block = Block(origin, self._wind, 0, rows, extent_of(origin.x, origin.y), NO_PLACES)
+        x, y = float(self._x[0]), float(self._y[0])
+        block = Block(origin, x, y, self._wind, None, 0, rows, extent_of(origin.x, origin.y), NO_PLACES)
         engine.cases(block, len(self._x), group, stands, reached, external, everything)
         back = np.argsort(self._order, kind="stable")
         speeds = self.site.conditions.speed.shape[1]
@@ -132,8 +133,8 @@ class ScenarioFarm:
         return self._engine, Places(x, y, kind), group
 
     def _new_engine(self, turbines: Sequence[Turbine]) -> Engine:
-        intensity = self.site.conditions.turbulence_intensity
-        return Engine(list(dict.fromkeys(turbines)), self._model, intensity)
+        turbulence, density = self.site.turbulence_range, self.site.density_range
+        return Engine(list(dict.fromkeys(turbines)), self._model, turbulence, density)
 
 
 def _one_each(turbine: Turbine | Sequence[Turbine], count: int) -> list[Turbine]:

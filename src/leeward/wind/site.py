@@ -5,8 +5,9 @@ A site has Weibull distributions by sector, a table or a time series.
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,20 @@ import numpy.typing as npt
 from leeward.capacity import HOURS_PER_YEAR
 from leeward.deprecation import Renamed
 from leeward.errors import InputError
+from leeward.readers.wasp_field import WASP_FIELDS
 from leeward.readers.wind_file import read_wind
-from leeward.wind.checks import one_or_more
+from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Conditions, Distribution
-from leeward.wind.site_file import pywake_site, read_site_file
+from leeward.wind.field import WindField
+from leeward.wind.field_data import FieldData, Shear, from_field_settings
+from leeward.wind.field_dataset import FieldOptions
+from leeward.wind.field_wind import FieldWind
+from leeward.wind.site_file import dataset_wind, pywake_site, read_site_file, with_shear
 from leeward.wind.table_wind import series_wind, table_wind
 from leeward.wind.weibull import WeibullWind
+
+if TYPE_CHECKING:
+    import xarray
 
 DEFAULT_TURBULENCE = 0.1
 
@@ -73,6 +82,32 @@ class Site:
         return self.distribution.describe()
 
     @property
+    def field(self) -> WindField | None:
+        """Return how the wind varies over the site; None if it is the same everywhere and at all heights."""
+        return self.distribution.field if isinstance(self.distribution, FieldWind) else None
+
+    @property
+    def crs(self) -> str | None:
+        """Return the coordinate system of wind on a grid, if it is known."""
+        return None if self.field is None else self.field.data.crs
+
+    def extrapolated(self) -> "Site":
+        """Return the same wind without an error outside its grid, where the wind at the border applies."""
+        if not isinstance(self.distribution, FieldWind):
+            return self
+        return Site(self.distribution.extrapolated(), self.notes)
+
+    @property
+    def turbulence_range(self) -> Array:
+        """Return turbulence intensities among which are the lowest and the highest of the site."""
+        return self.distribution.turbulence_range
+
+    @property
+    def density_range(self) -> tuple[float, float]:
+        """Return the lowest and the highest air density of the site, relative to that of power curves, 1.225 kg/m3."""
+        return self.distribution.density_range
+
+    @property
     def covered_degrees(self) -> float:
         """Return how many degrees of the circle the bins of a table cover; 360 for any other site."""
         return self.distribution.covered_degrees
@@ -90,6 +125,8 @@ class Site:
     @staticmethod
     def from_settings(settings: Mapping[str, Any], notes: tuple[str, ...] = ()) -> "Site":
         """Return the site with these settings: the keys of `weibull`, `table` or `time_series` in a campaign file."""
+        if "field" in settings:
+            return Site(FieldWind(from_field_settings(settings["field"])), notes)
         values = {name: value for name, value in settings.items() if value is not None}
         if "turbulence_intensity" not in values:
             values["turbulence_intensity"] = DEFAULT_TURBULENCE
@@ -177,15 +214,27 @@ class Site:
         speeds: npt.ArrayLike | None = None,
         interpolation: str | None = None,
         turbulence_intensity: float | None = None,
+        shear: Shear | None = None,
+        distances: str = "straight",
+        extrapolate: bool = False,
+        crs: str | None = None,
     ) -> "Site":
-        """Read a PyWake site (.nc), a WAsP table (.tab) or a windIO energy resource (.yaml).
+        """Read the wind of a site from a file.
 
-        directions, speeds, interpolation: as in `from_weibull`, for Weibull distributions. turbulence_intensity:
-        replaces that of the file.
+        Formats: a PyWake site (.nc), a WAsP table (.tab), a WAsP resource grid (.wrg, .rsf, or a folder of .grd files)
+        or a windIO energy resource (.yaml). directions, speeds, interpolation: as in `from_weibull`, for Weibull
+        distributions. turbulence_intensity: replaces that of the file. The others: as in `from_dataset`.
         """
-        if Path(path).suffix.lower() == ".nc":
-            return Site(read_site_file(path, directions, speeds, interpolation or "nearest", turbulence_intensity))
-        wind = read_wind(Path(path))
+        path = Path(path)
+        if path.is_dir() or path.suffix.lower() in (".nc", *WASP_FIELDS):
+            options = FieldOptions(
+                directions, speeds, interpolation or "nearest", turbulence_intensity, shear, distances, extrapolate, crs
+            )
+            notes: list[str] = []
+            return Site(read_site_file(path, options, notes), tuple(notes))
+        if distances != "straight" or extrapolate:
+            raise InputError(f"{path}: distances and extrapolate apply to wind on a grid, which this file does not have")
+        wind = read_wind(path)
         given = {"wind_directions_deg": directions, "wind_speeds_m_s": speeds, "interpolation": interpolation}
         given = {name: value for name, value in given.items() if value is not None}
         if given and "weibull_k" not in wind.settings:
@@ -195,9 +244,40 @@ class Site:
         if turbulence_intensity is not None:
             given["turbulence_intensity"] = turbulence_intensity
         try:
-            return Site.from_settings({**wind.settings, **given}, tuple(wind.notes))
+            site = Site.from_settings({**wind.settings, **given}, tuple(wind.notes))
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
+        return site if shear is None else site.with_shear(shear)
+
+    @staticmethod
+    def from_dataset(
+        dataset: "xarray.Dataset",
+        *,
+        directions: npt.ArrayLike | None = None,
+        speeds: npt.ArrayLike | None = None,
+        interpolation: str = "nearest",
+        turbulence_intensity: float | None = None,
+        shear: Shear | None = None,
+        distances: str = "straight",
+        extrapolate: bool = False,
+        crs: str | None = None,
+    ) -> "Site":
+        """Return the wind in an xarray dataset with the names of PyWake's `XRSite`, which may vary over the site.
+
+        Variables: `Sector_frequency`, `Weibull_A` and `Weibull_k`, or `P` by `wd` and `ws`, or `WS` and `wd` by `time`;
+        `TI`; and, if they matter, `Speedup`, `Air_density` (kg/m3) and `Elevation` (m). Each may depend on `x`, `y` (m)
+        and `h` (m above ground). Values are linear between the points of the grid.
+        directions, speeds, interpolation: as in `from_weibull`. turbulence_intensity: replaces that of the dataset.
+        shear: how the wind speed increases with height. distances: between turbines, "straight"; "elevated", which adds
+        the elevation of the terrain to hub heights; or "terrain_following", along the terrain.
+        extrapolate: True uses the values at the border of the grid outside it. crs: coordinate system of x and y, by
+        default the one that the dataset names.
+        """
+        options = FieldOptions(
+            directions, speeds, interpolation, turbulence_intensity, shear, distances, extrapolate, crs
+        )
+        notes: list[str] = []
+        return Site(dataset_wind(dataset, "the dataset", options, notes), tuple(notes))
 
     @staticmethod
     def from_pywake(
@@ -207,12 +287,14 @@ class Site:
         speeds: npt.ArrayLike | None = None,
         turbulence_intensity: float | None = None,
     ) -> "Site":
-        """Return the wind of a site object of PyWake that is the same everywhere, such as `XRSite` or `Hornsrev1Site`.
+        """Return the wind of a site object of PyWake, such as `XRSite` or `WaspGridSite`.
 
         directions, speeds: as in `from_weibull`; by default those that PyWake uses for the site.
-        turbulence_intensity: replaces that of the site.
+        turbulence_intensity: replaces that of the site. Distances are straight.
         """
-        return Site(pywake_site(site, directions, speeds, turbulence_intensity))
+        options = FieldOptions(directions, speeds, turbulence_intensity=turbulence_intensity)
+        notes: list[str] = []
+        return Site(pywake_site(site, options, notes), tuple(notes))
 
     @staticmethod
     def from_netcdf(
@@ -227,4 +309,10 @@ class Site:
         directions, speeds, interpolation: as in `from_weibull`; the defaults are those of `XRSite.load`. A file with
         tabulated probabilities has its own speeds.
         """
-        return Site(read_site_file(path, directions, speeds, interpolation))
+        return Site.from_file(path, directions=directions, speeds=speeds, interpolation=interpolation)
+
+    def with_shear(self, shear: Shear) -> "Site":
+        """Return the site with a wind speed that increases with height."""
+        if isinstance(self.distribution, FieldWind):
+            return Site(FieldWind(replace(self.distribution.data, shear=shear)), self.notes)
+        return Site(with_shear(self.distribution, shear), self.notes)

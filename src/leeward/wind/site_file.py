@@ -1,6 +1,7 @@
 """Sites of PyWake: files of `XRSite.save` (NetCDF), and site objects."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.readers.wasp_field import WASP_FIELDS, read_wasp_field
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Distribution
+from leeward.wind.field_data import FieldData, Shear
+from leeward.wind.field_dataset import FieldOptions, field_of, is_field
+from leeward.wind.field_wind import FieldWind
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
     DEFAULT_DIRECTIONS,
@@ -24,46 +29,132 @@ if TYPE_CHECKING:
     import xarray
 
 
+UNSUPPORTED = ("Turning", "WS", "WD")  # variables with which PyWake changes the wind
 WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
-UNSUPPORTED = ("Speedup", "Turning", "WS", "WD")  # variables with which PyWake changes the wind
 
 
-def read_site_file(
-    path: str | os.PathLike[str],
-    directions: npt.ArrayLike | None,
-    speeds: npt.ArrayLike | None,
-    interpolation: str,
-    turbulence_intensity: float | None = None,
-) -> Distribution:
-    """Return the wind of a site file; see `Site.from_netcdf`. turbulence_intensity: replaces that of the file."""
-    data = _load(Path(path))
-    if turbulence_intensity is not None:
-        data["TI"] = turbulence_intensity
-    return _distribution(Path(path), data, directions, speeds, interpolation)
+def read_site_file(path: str | os.PathLike[str], options: FieldOptions, notes: list[str]) -> Distribution:
+    """Return the wind of a PyWake site (.nc), or of WAsP's .wrg, .rsf or a folder of .grd files; see `Site.from_file`.
+
+    notes: gets sentences on how the file was read.
+    """
+    file = Path(path)
+    if file.is_dir() or file.suffix.lower() in WASP_FIELDS:
+        data = read_wasp_field(file)
+        notes += data.attrs.pop("notes", [])
+    else:
+        data = _load(file)
+    return dataset_wind(data, str(file), options, notes)
 
 
-def pywake_site(
-    site: Any, directions: npt.ArrayLike | None, speeds: npt.ArrayLike | None, turbulence_intensity: float | None
-) -> Distribution:
+def dataset_wind(data: "xarray.Dataset", where: str, options: FieldOptions, notes: list[str]) -> Distribution:
+    """Return the wind of a dataset; see `Site.from_dataset`. where: its name in errors."""
+    is_linear(options.interpolation)  # raises InputError for an unknown method
+    if is_field(data) or options.distances != "straight":
+        return FieldWind(field_of(data, where, options, notes))
+    if options.turbulence_intensity is not None:
+        data = data.assign(TI=options.turbulence_intensity)
+    wind = _uniform(Path(where), data, options.directions, options.speeds, options.interpolation)
+    return wind if options.shear is None else with_shear(wind, options.shear)
+
+
+def with_shear(wind: Distribution, shear: Shear) -> FieldWind:
+    """Return wind that is the same everywhere, and increases with height. A table becomes a list of conditions."""
+    one, intensity = np.zeros(1), wind.conditions.turbulence_intensity
+    if isinstance(wind, WeibullWind):
+        settings = wind.settings()
+        values = {ours: settings[theirs] for ours, theirs in WEIBULL_SETTINGS.items()}
+        return FieldWind(
+            FieldData(
+                kind="weibull",
+                x=one,
+                y=one,
+                heights=one,
+                values={name: np.array(each)[None, None, None] for name, each in values.items()},
+                directions=np.array(settings["wind_directions_deg"]),
+                speeds=np.array(settings["wind_speeds_m_s"]),
+                interpolation=settings["interpolation"],
+                shear=shear,
+            )
+        )
+    conditions = wind.conditions
+    return FieldWind(
+        FieldData(
+            kind="series",
+            x=one,
+            y=one,
+            heights=one,
+            values={"series_turbulence": intensity.reshape(1, 1, 1, -1)},
+            directions=np.repeat(conditions.direction, conditions.speed.shape[1]),
+            speeds=conditions.speed.ravel(),
+            weight=conditions.weight.ravel(),
+            shear=shear,
+        )
+    )
+
+
+WEIBULL_SETTINGS = {
+    "frequency": "sector_frequency",
+    "weibull_a": "weibull_a_m_s",
+    "weibull_k": "weibull_k",
+    "turbulence": "turbulence_intensity",
+}
+
+
+def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribution:
     """Return the wind of a site object; see `Site.from_pywake`."""
-    where = Path(type(site).__name__)  # its name in errors
+    name = type(site).__name__  # its name in errors
     if not hasattr(site, "ds") or not hasattr(site, "interp_method"):
         raise InputError(f"{site!r:.60} is not a site of PyWake with a dataset; expected an XRSite or a subclass")
-    if getattr(site, "shear", None) is not None:
-        raise InputError(f"{where}: has a shear model, but leeward uses one wind at all heights; set shear=None")
-    data = site.ds.copy()
-    if turbulence_intensity is not None:
-        data["TI"] = turbulence_intensity
-    method = site.interp_method
-    if directions is None:
-        directions = np.asarray(site.default_wd, dtype=np.float64)
-    if speeds is None and "P" not in data:
-        speeds = np.asarray(site.default_ws, dtype=np.float64)
+    data, method = site.ds.copy(), site.interp_method
+    is_varied = is_field(data)
+    if options.shear is None and getattr(site, "shear", None) is not None:
+        options = replace(options, shear=pywake_shear(site.shear, name))
+    if options.directions is None:
+        options = replace(options, directions=np.asarray(site.default_wd, dtype=np.float64))
+    if options.speeds is None and "P" not in data and "time" not in data.dims:
+        options = replace(options, speeds=np.asarray(site.default_ws, dtype=np.float64))
+    if is_varied:
+        _check_method(method, data, name)
+        if "ti15ms" in data:
+            data = data.rename(ti15ms="TI_15")
+        data = data.drop_vars([each for each in ("Air_density",) if each in data])  # PyWake ignores it
+        if getattr(site.distance, "wind_direction", "wd") != "wd":
+            raise InputError(
+                f"{name}: its distance has wind_direction={site.distance.wind_direction!r}, but leeward's wakes follow the "
+                "direction of the whole site; expected wind_direction='wd'"
+            )
+        if type(site.distance).__name__ == "TerrainFollowingDistance" and options.distances == "straight":
+            notes.append(f"{name}: distances are straight here; PyWake's site has TerrainFollowingDistance")
     kind = method.get("wd", "linear") if isinstance(method, dict) else method
-    return _distribution(where, data, directions, speeds, kind)
+    use_bins = bool(getattr(site, "use_WS_bins", False))
+    options = replace(options, interpolation=kind, local_bins=use_bins)
+    return dataset_wind(data, name, options, notes)
 
 
-def _distribution(
+def pywake_shear(shear: Any, name: str) -> Shear:
+    """Return a shear model of PyWake."""
+    kind = type(shear).__name__
+    if getattr(shear, "interp_method", "nearest") != "nearest" or kind not in ("PowerShear", "LogShear"):
+        raise InputError(f"{name}: has the shear {kind}, which leeward lacks; expected PowerShear or LogShear by sector")
+    values = np.atleast_1d(np.asarray((shear.alpha if kind == "PowerShear" else shear.z0).values, dtype=np.float64))
+    values = values[:-1] if len(values) > 1 else values  # the last one repeats the first
+    make = Shear.power if kind == "PowerShear" else Shear.logarithmic
+    return make(values, float(shear.h_ref))
+
+
+def _check_method(method: Any, data: "xarray.Dataset", name: str) -> None:
+    """Raise InputError unless PyWake interpolates linearly in x, y and h."""
+    for axis in ("x", "y", "h"):
+        given = method.get(axis, "linear") if isinstance(method, dict) else method
+        if axis in data.dims and data.sizes[axis] > 1 and given != "linear":
+            raise InputError(
+                f"{name}: interpolates {axis} to the nearest point, so that the yield has steps; expected "
+                "interp_method={'wd': 'nearest', 'x': 'linear', 'y': 'linear', 'h': 'linear'}"
+            )
+
+
+def _uniform(
     file: Path,
     data: "xarray.Dataset",
     directions: npt.ArrayLike | None,
@@ -74,11 +165,11 @@ def _distribution(
     for name in data.data_vars:
         if name in UNSUPPORTED:
             raise InputError(f"{file}: leeward does not support {name}; remove it first")
-        spatial = [d for d in data[name].dims if d in ("i", "x", "y", "h", "time") and data.sizes[d] > 1]
+        spatial = [d for d in data[name].dims if d == "i" and data.sizes[d] > 1]
         if spatial:
             raise InputError(
-                f"{file}: {name} varies with {', '.join(map(str, spatial))}; expected the same wind at every point: "
-                "select one point and height first"
+                f"{file}: {name} varies with {', '.join(map(str, spatial))}; expected the same wind at every point, or "
+                "values on a grid of x and y"
             )
     data = data.squeeze([d for d in data.dims if d not in ("wd", "ws") and data.sizes[d] == 1], drop=True)
     if "TI" not in data:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind import checks
+from leeward.wind.checks import CALM
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 
 KINDS = ("bins", "exact")
@@ -15,7 +16,6 @@ SPEED_BINS = ("centres", "edges")
 COARSE_DEG = 5.0  # directions more than this far apart are bins by default
 STEP_DEG = 1.0  # largest step between the conditions of a bin
 FASTEST_M_S = 100.0  # of a time series
-CALM = 1e-9  # m/s: replaces a speed of 0, because deficits are relative to the speed
 HINT = "set kind: bins (spread evenly over each bin) or kind: exact (these directions and no others)"
 
 
@@ -100,13 +100,8 @@ class TableWind(Distribution):
         total = self.conditions.weight.sum()
         place, _ = place_in(self.conditions.weight.ravel()[self._order], shifted_lattice(count, rng)[0])
         chosen = self._order[place]
-        row = chosen // self.conditions.weight.shape[1]
-        return Conditions(
-            self.conditions.direction[row],
-            self.conditions.speed.ravel()[chosen][:, None],
-            np.full((count, 1), total / count),
-            self.conditions.turbulence_intensity.ravel()[chosen][:, None],
-        )
+        row, column = np.divmod(chosen, self.conditions.weight.shape[1])
+        return self.conditions.drawn(row, column, np.full(count, total / count))
 
 
 class BinnedWind(TableWind):

@@ -53,7 +53,7 @@ class WeibullWind(Distribution):
         self._shape = shape
         self._turbulence = np.broadcast_to(intensity.ravel(), (sectors,))
         self._linear = is_linear(interpolation)
-        self._edges = speed_bin_edges(_check_speeds(at_speeds))
+        self._edges = speed_bin_edges(check_speeds(at_speeds))
         self.conditions = self._binned(check_directions(bins), at_speeds)
         self._whole_circle = abs(direction_bin_width(bins) * len(bins) - 360.0) < 1e-6
 
@@ -65,7 +65,7 @@ class WeibullWind(Distribution):
         column = directions[:, None]
         width = direction_bin_width(directions) / (360.0 / len(self._frequency))
         by_direction = by_sector(self._frequency, column, self._linear) * width
-        weight = by_direction * np.diff(_cumulative(self._edges, *self._weibull(column)), axis=1)
+        weight = by_direction * np.diff(cumulative(self._edges, *self._weibull(column)), axis=1)
         # turbulence is linear between sectors in either case, as in PyWake
         intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
@@ -108,7 +108,7 @@ class WeibullWind(Distribution):
         first, second = shifted_lattice(count, rng)
         direction = self._directions_at(first)
         scale, shape = self._weibull(direction)
-        lowest, highest = _cumulative(self._edges[0], scale, shape), _cumulative(self._edges[-1], scale, shape)
+        lowest, highest = cumulative(self._edges[0], scale, shape), cumulative(self._edges[-1], scale, shape)
         quantile = lowest + (highest - lowest) * second
         speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
         weight = self._frequency.sum() / count * (highest - lowest)
@@ -135,7 +135,7 @@ class WeibullWind(Distribution):
         return np.asarray(((sector + offset + place) * (360.0 / sectors)) % 360.0)
 
 
-def _cumulative(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
+def cumulative(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
     """Return the probability of a wind slower than `speed`; shapes are broadcast."""
     return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
 
@@ -178,7 +178,7 @@ def check_directions(directions: Array) -> Array:
     return checks.angles(directions)
 
 
-def _check_speeds(speeds: Array) -> Array:
+def check_speeds(speeds: Array) -> Array:
     checks.reject(speeds, speeds <= 0, "speeds", "a number above 0 m/s")
     checks.check_increasing(speeds, "speeds", "increasing speeds")
     return speeds

@@ -28,6 +28,7 @@ STEP_M = 1e-4
 STEP_M_S = 1e-5
 STEP_OF_THRUST = 1e-6
 STEP_OF_SPEED_RATIO = 1e-6
+STEP_OF_TURBULENCE = 1e-6
 
 
 @functools.cache
@@ -58,6 +59,8 @@ def with_differences(formulas: Formulas) -> Formulas:
     """Return the formulas with differences for the missing derivatives."""
     if formulas.source_slopes is None:
         formulas = replace(formulas, source_slopes=make_source_slopes(formulas))
+    if formulas.turbulence_slopes is None:
+        formulas = replace(formulas, turbulence_slopes=make_turbulence_slopes(formulas))
     if formulas.wake_slopes is None or formulas.contribution_slopes is None:
         formulas = make_wake_slopes(formulas)
     return formulas
@@ -83,6 +86,22 @@ def make_source_slopes(formulas):
         )
 
     return source_slopes
+
+
+def make_turbulence_slopes(formulas):
+    source = formulas.source
+    weighted_sum = tuple_rows(result_type(source)).weighted_sum
+
+    @formula
+    def turbulence_slopes(thrust, speed_ratio, diameter, turbulence_intensity, p):
+        """Return the derivative of the source with respect to turbulence intensity; 0 if it does not depend on it."""
+        lowest = max(turbulence_intensity - STEP_OF_TURBULENCE, 0.5 * turbulence_intensity)
+        low = source(thrust, speed_ratio, diameter, lowest, p)
+        high = source(thrust, speed_ratio, diameter, turbulence_intensity + STEP_OF_TURBULENCE, p)
+        per_intensity = 1.0 / (turbulence_intensity + STEP_OF_TURBULENCE - lowest)
+        return weighted_sum(high, per_intensity, low, -per_intensity)
+
+    return turbulence_slopes
 
 
 def make_wake_slopes(formulas: Formulas) -> Formulas:

@@ -15,7 +15,7 @@ from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.data import ELEMENTS, Floats, Indices, Integers
 from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
 from leeward.wind.kernels.numerics import effective_speed, power_and_thrust
-from leeward.wind.kernels.pairs import reach_bin, rotate, sort_along
+from leeward.wind.kernels.pairs import ground_at, heights_of, reach_bin, rotate, row_of, sort_along
 from leeward.wind.kernels.rows import tuple_rows
 from leeward.wind.kernels.sweep import SOURCE, Sweep, read_rotor, write_rotor
 
@@ -183,15 +183,16 @@ def find_wakes(standing, count, last_target, model, wakes):
 
 
 @formula
-def rotor_of(standing, wakes, pair, rank, kinds):
+def rotor_of(standing, wakes, pair, rank, ground, kinds):
     """Return the rotor of a turbine as seen from the source of a pair."""
-    height = kinds.hub_height[standing.kind[rank]]
-    source_height = kinds.hub_height[standing.kind[wakes.source[pair]]]
+    source = wakes.source[pair]
+    here, there = ground_at(ground, standing.turbine[rank]), ground_at(ground, standing.turbine[source])
+    above, above_image = heights_of(standing.kind[rank], here, standing.kind[source], there, kinds)
     away = wakes.crosswind[pair] * wakes.crosswind[pair]
     return Rotor(
         wakes.downwind[pair],
-        math.sqrt(away + (height - source_height) ** 2),
-        math.sqrt(away + (height + source_height) ** 2),
+        math.sqrt(away + above**2),
+        math.sqrt(away + above_image**2),
         0.5 * kinds.diameter[standing.kind[rank]],
     )
 
@@ -216,23 +217,28 @@ def make_add_wakes(formulas, source_rows, wake_rows):
     read_wake, write_wake = wake_rows.read, wake_rows.write
 
     @formula
-    def add_gathered(gathered, columns, lanes, totals, model, scratch):
-        """Add the contributions of the gathered wakes to `totals` (lanes,)."""
+    def add_gathered(gathered, columns, lanes, is_scaled, totals, model, scratch):
+        """Add the contributions of the gathered wakes to `totals` (lanes,), scaled by `scratch.spare` if asked for."""
         p = model.parameters
         for k in range(columns):
             wake = wake_at(read_rotor(gathered, 0, k), read_source(gathered, SOURCE, k), p)
             write_wake(scratch.wakes, 0, k, wake)
         for first in range(0, columns, lanes):
             for lane in range(lanes):
-                totals[lane] += contribution(read_wake(scratch.wakes, 0, first + lane), p, model.table)
+                value = contribution(read_wake(scratch.wakes, 0, first + lane), p, model.table)
+                if is_scaled:
+                    totals[lane] += value * scratch.spare[first + lane]
+                else:
+                    totals[lane] += value
 
     @formula
-    def add_wakes(standing, wakes, rank, largest, lanes, kinds, model, states, scratch):
+    def add_wakes(standing, wakes, rank, largest, wind, row, ground, kinds, model, states, scratch):
         """Fill in the totals of a turbine: of shared wakes, of others in the external case, and in the case `all`.
 
         largest: the largest class of the wakes that reach it.
         """
-        gathered = scratch.gathered
+        gathered, scale = scratch.gathered, wind.scale
+        is_scaled, lanes = len(scale) > 0, wind.speed.shape[2]
         for part in range(3):
             # shared wakes; those of affected neighbours in the external case; affected ones and the target's in `all`
             sources = states.sources[ALL if part == 2 else EXTERNAL]
@@ -246,14 +252,16 @@ def make_add_wakes(formulas, source_rows, wake_rows):
                 upstream = wakes.source[pair]
                 sort = standing.sort[upstream]
                 if (part == 0 and sort == SHARED) or (part == 1 and sort == AFFECTED) or (part == 2 and sort != SHARED):
-                    rotor = rotor_of(standing, wakes, pair, rank, kinds)
+                    rotor = rotor_of(standing, wakes, pair, rank, ground, kinds)
                     for lane in range(lanes):
                         write_rotor(gathered, 0, columns, rotor)
                         write_source(gathered, SOURCE, columns, read_source(sources, 0, upstream * lanes + lane))
+                        if is_scaled:
+                            scratch.spare[columns] = scale[row_of(standing.turbine[upstream], scale), row, lane]
                         columns += 1
                 is_last = pair == standing.last[rank] - 1
                 if columns > 0 and (is_last or columns + lanes > ELEMENTS):
-                    add_gathered(gathered, columns, lanes, totals, model, scratch)
+                    add_gathered(gathered, columns, lanes, is_scaled, totals, model, scratch)
                     columns = 0
 
     return add_wakes
@@ -266,22 +274,27 @@ def make_add_power(formulas, source_rows):
     def add_power(standing, rank, wind, row, kinds, model, states, external_power, all_power):
         """Compute power, thrust and source of a turbine in both cases; store the power of a target turbine."""
         kind, i, sort = standing.kind[rank], standing.turbine[rank], standing.sort[rank]
-        lanes = wind.speed.shape[1]
+        lanes = wind.speed.shape[2]
         for case in range(2):
             if case == ALL and sort == SHARED:
                 continue  # as in the external case
             for lane in range(lanes):
-                free = wind.speed[row, lane]
+                free = wind.speed[row_of(i, wind.speed), row, lane]
                 total = states.totals[0, lane] + states.totals[1 + case, lane]
+                if len(wind.scale):
+                    total /= wind.scale[row_of(i, wind.scale), row, lane]
                 speed = effective_speed(free, total, model.squared)
                 power, thrust = power_and_thrust(speed, kind, kinds.curves)
+                if len(wind.density):
+                    density = wind.density[row_of(i, wind.density), row, lane]
+                    power, thrust = power * density, thrust * density
                 if sort == TARGET:
                     if case == ALL:
                         all_power[i, row, lane] = power
                     else:
                         external_power[i, row, lane] = power
                 if sort != TARGET or case == ALL:  # in the external case, the target has no thrust
-                    turbulence = wind.turbulence_intensity[row, lane]
+                    turbulence = wind.turbulence_intensity[row_of(i, wind.turbulence_intensity), row, lane]
                     made = source(thrust, speed / free, kinds.diameter[kind], turbulence, model.parameters)
                     write_source(states.sources[case], 0, rank * lanes + lane, made)
 
@@ -302,7 +315,7 @@ def make_cases(formulas: Formulas, sweep: Sweep):
         group: the group of each turbine; stands: 1 if a group stands in a row, shape (rows, groups). reached: 1 in rows
         to compute; it becomes 1 in rows in which a neighbour reaches the target. Other rows are skipped.
         """
-        turbines, lanes = len(places.x), wind.speed.shape[1]
+        turbines, lanes = len(places.x), wind.speed.shape[2]
         order, standing, wakes = new_order(turbines), new_standing(turbines), new_wakes(turbines)
         states, scratch = new_states(turbines, lanes, fields), new_scratch()
         for row in range(begin, end):
@@ -314,7 +327,7 @@ def make_cases(formulas: Formulas, sweep: Sweep):
                 for rank in range(last_target + 1):
                     if standing.matters[rank]:
                         largest = classify(standing, wakes, rank)
-                        add_wakes(standing, wakes, rank, largest, lanes, kinds, model, states, scratch)
+                        add_wakes(standing, wakes, rank, largest, wind, row, places.ground, kinds, model, states, scratch)
                         add_power(standing, rank, wind, row, kinds, model, states, external_power, all_power)
 
     return cases

@@ -31,19 +31,29 @@ class Kernels(NamedTuple):
     cases: Callable[..., Any]
 
 
+NONE = np.empty(0)
+
+
 class Places(NamedTuple):
-    """Positions of turbines (m, east and north of any nearby point) and their types; shape (turbines,)."""
+    """Positions of turbines (m, east and north of any nearby point) and their types; shape (turbines,).
+
+    ground: elevation of the terrain, m; empty if it does not count.
+    """
 
     x: Floats
     y: Floats
     kind: Indices
+    ground: Floats = NONE
 
 
 class Wind(NamedTuple):
     """Wind conditions.
 
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,);
-    speed (m/s), weight and turbulence intensity: shape (directions, lanes).
+    free speed (m/s), weight and turbulence intensity: shape (rows, directions, lanes), with one row for all places or
+    one for each. density: of the air, relative to that of the power curves; no rows if it is the same. scale: the free
+    speed, squared for squared contributions; no rows unless contributions are relative to the free speed at the source
+    and that varies.
     """
 
     cosine: Floats
@@ -51,6 +61,8 @@ class Wind(NamedTuple):
     speed: Floats
     weight: Floats
     turbulence_intensity: Floats
+    density: Floats
+    scale: Floats
 
 
 class Batch(NamedTuple):
@@ -58,8 +70,10 @@ class Batch(NamedTuple):
 
     downwind, crosswind: m, shape (directions, turbines); turbine, kind: index and type, same shape;
     lateral: the ranks sorted by crosswind, same shape.
-    speed, weight, turbulence_intensity: of all lanes, direction after direction, shape (elements,), at most ELEMENTS.
+    speed, weight, turbulence_intensity, density, scale: of all lanes, direction after direction, shape (rows,
+    elements), at most ELEMENTS; as in `Wind`, but several rows are sorted by rank.
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
+    ground: elevation of the terrain by index of the turbine, m; empty if it does not count.
     """
 
     downwind: Floats
@@ -70,8 +84,11 @@ class Batch(NamedTuple):
     speed: Floats
     weight: Floats
     turbulence_intensity: Floats
+    density: Floats
+    scale: Floats
     cosine: Floats
     sine: Floats
+    ground: Floats
 
 
 class Curves(NamedTuple):
@@ -97,6 +114,7 @@ class Kinds(NamedTuple):
 class Model(NamedTuple):
     """Options of the wake model, see `leeward.wind.wake_models.base`, and the reach of its wakes.
 
+    uses_ratio: True if sources depend on the speed ratio.
     reaches: crosswind distance squared, shape (types, types, REACH_BINS), over downwind distances 0 .. longest;
     widest: the square root of their maximum.
     """
@@ -104,6 +122,7 @@ class Model(NamedTuple):
     parameters: tuple[float, ...]
     table: Floats
     squared: bool
+    uses_ratio: bool
     reaches: Floats
     longest: float
     widest: float
@@ -126,13 +145,14 @@ class Lateral(NamedTuple):
 class Place(NamedTuple):
     """A place in one wind direction: downwind and crosswind coordinates (m), and the type of the turbine there.
 
-    rotor: 1.0 to average over its rotor, 0.0 for the wind speed at its hub.
+    rotor: 1.0 to average over its rotor, 0.0 for the wind speed at its hub. ground: elevation of the terrain, m.
     """
 
     downwind: float
     crosswind: float
     kind: int
     rotor: float
+    ground: float
 
 
 class Pairs(NamedTuple):
@@ -178,13 +198,13 @@ class Scratch(NamedTuple):
     """Scratch arrays of the loops; the last axis has ELEMENTS.
 
     gathered: the inputs of pairs, shape (rows, elements): the fields of `Rotor`, then of the model's `Source` and, for
-    a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows, elements). diameters: of
-    the turbines of one rank, m.
+    a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows, elements). spare: one number
+    for each element, such as diameters (m).
     """
 
     gathered: Floats
     wakes: Floats
-    diameters: Floats
+    spare: Floats
 
 
 class Solved(NamedTuple):
@@ -199,6 +219,10 @@ class Solved(NamedTuple):
 class Slopes(NamedTuple):
     """Derivatives of the contribution of each pair, shape (pairs, lanes), and those of power and thrust with respect to
     the effective speed, shape (turbines, elements).
+
+    source_speed: with respect to the effective speed at the source; free_speed, turbulence, density: with respect to
+    these quantities at the source, at constant effective speed; height: with respect to the height of the target above
+    the source. They have no pairs if they are not needed.
     """
 
     downwind: Floats
@@ -206,6 +230,105 @@ class Slopes(NamedTuple):
     source_speed: Floats
     power: Floats
     thrust: Floats
+    free_speed: Floats
+    turbulence: Floats
+    density: Floats
+    height: Floats
+
+
+class Adjoints(NamedTuple):
+    """Derivatives of the weighted power of the counted turbines with respect to the free wind at each turbine.
+
+    speed (MW per m/s), weight (MW), turbulence (MW), density (MW): shape (turbines, elements); empty if not needed.
+    ground: with respect to the elevation of the terrain, MW/m, shape (turbines,); empty if not needed.
+    """
+
+    speed: Floats
+    weight: Floats
+    turbulence: Floats
+    density: Floats
+    ground: Floats
+
+
+class Field(NamedTuple):
+    """Quantities on a grid. x, y, height: of its points, m, increasing.
+
+    The others have the shape (y, x, heights, n); axes of length 1 do not vary, and n = 0 if the quantity is not given.
+    n is the number of sectors, or 1. frequency: of sectors; weibull_a (m/s), weibull_k; cumulated: probability of a
+    table by sector, below each edge of its bins, n = sectors x (bins + 1); speed_up; turbulence: intensity; density: of
+    the air, relative to that of the power curves. series_speed (m/s), series_turbulence: n = steps. elevation: of the
+    terrain, m, n = 1.
+    """
+
+    x: Floats
+    y: Floats
+    height: Floats
+    frequency: Floats
+    weibull_a: Floats
+    weibull_k: Floats
+    cumulated: Floats
+    speed_up: Floats
+    turbulence: Floats
+    density: Floats
+    series_speed: Floats
+    series_turbulence: Floats
+    elevation: Floats
+
+
+class Rows(NamedTuple):
+    """Wind conditions of a field, by direction or step.
+
+    sector, next_sector, share: the sectors around a direction, and the position between them; smooth_...: the same for
+    turbulence and density, which are always linear between sectors. step: index into series. repeats: 1 if the weights
+    are those of the direction before. Shape (directions,).
+    factor: of the weights; speed: at the reference, m/s; turbulence_factor. Shape (directions, lanes).
+    edges: of the bins of speed, shape (directions, lanes + 1): logarithms of m/s, or positions in a table.
+    bins: of a table. local_bins: True if the bins move with the local speed. shear, shear_height (m), shear_value:
+    kind, reference height, and exponent or roughness length (m) of each direction.
+    """
+
+    sector: Integers
+    next_sector: Integers
+    share: Floats
+    smooth_sector: Integers
+    smooth_next: Integers
+    smooth_share: Floats
+    step: Integers
+    repeats: npt.NDArray[np.uint8]
+    factor: Floats
+    speed: Floats
+    turbulence_factor: Floats
+    edges: Floats
+    bins: int
+    local_bins: bool
+    shear: int
+    shear_height: float
+    shear_value: Floats
+
+
+class Cell(NamedTuple):
+    """A cell of the grid of a field: indices of its lowest corner, the position in it (0 .. 1), and 1 / its size."""
+
+    row: int
+    column: int
+    level: int
+    east: float
+    north: float
+    up: float
+    per_x: float
+    per_y: float
+
+
+class SectorValues(NamedTuple):
+    """Quantities of a field at one place, shape (n,); or derivatives with respect to them."""
+
+    frequency: Floats
+    weibull_a: Floats
+    weibull_k: Floats
+    cumulated: Floats
+    speed_up: Floats
+    turbulence: Floats
+    density: Floats
 
 
 def curves_of(curves: Sequence["Curve"]) -> Curves:

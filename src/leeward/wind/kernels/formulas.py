@@ -55,6 +55,7 @@ class Formulas:
     The derivatives. They are optional in a custom model: leeward then uses finite differences.
 
     source_slopes(the arguments of source) -> two Sources: the derivatives with respect to thrust and to speed_ratio
+    turbulence_slopes(the arguments of source) -> a Source: the derivatives with respect to turbulence_intensity
     wake_slopes(rotor, source, by_speed, p) -> WakeSlopes, the inputs of `contribution_slopes`
         by_speed: the derivative of the source with respect to the wind speed there, a Source
     contribution_slopes(wake_slopes, rotor, p, table) -> ContributionSlopes
@@ -67,6 +68,7 @@ class Formulas:
     source_slopes: Callable[..., Any] | None = None
     wake_slopes: Callable[..., Any] | None = None
     contribution_slopes: Callable[..., ContributionSlopes] | None = None
+    turbulence_slopes: Callable[..., Any] | None = None
 
 
 def result_type(formula: Callable[..., Any] | None) -> Any:

@@ -39,12 +39,38 @@ def rotate(places, wind, g, along, across):
         across[i] = sine * places.x[i] - cosine * places.y[i]
 
 
+@formula
+def row_of(place, values):
+    """Return the row of a place in values of shape (rows, ...), which have one row for all places or one for each."""
+    return min(place, len(values) - 1)
+
+
+@allocating
+def by_rank(values, turbine, begin):
+    """Return values of shape (rows, directions, lanes) from direction `begin` on, sorted by rank; one row stays one.
+
+    turbine: the turbine of each rank, shape (directions, turbines). Result: shape (rows, elements).
+    """
+    directions, turbines = turbine.shape
+    rows, lanes = values.shape[0], values.shape[2]
+    elements = directions * lanes
+    if rows <= 1:
+        first = begin * lanes
+        return values.reshape(values.size)[first : first + rows * elements].reshape((rows, elements))
+    found = np.empty((turbines, elements))
+    for g in range(directions):
+        for rank in range(turbines):
+            i = turbine[g, rank]
+            for lane in range(lanes):
+                found[rank, g * lanes + lane] = values[i, begin + g, lane]
+    return found
+
+
 @allocating
 def arrange(places, wind, begin, end):
     """Return the turbines in the directions begin .. end, sorted downwind, with the wind conditions."""
     directions = end - begin
     turbines = len(places.x)
-    lanes = wind.speed.shape[1]
     shape = (directions, turbines)
     downwind, crosswind = np.empty(shape), np.empty(shape)
     turbine, kind = np.empty(shape, dtype=np.uint32), np.empty(shape, dtype=np.uint32)
@@ -72,12 +98,29 @@ def arrange(places, wind, begin, end):
         turbine,
         kind,
         lateral,
-        wind.speed[begin:end].reshape(directions * lanes),
-        wind.weight[begin:end].reshape(directions * lanes),
-        wind.turbulence_intensity[begin:end].reshape(directions * lanes),
+        by_rank(wind.speed, turbine, begin),
+        by_rank(wind.weight, turbine, begin),
+        by_rank(wind.turbulence_intensity, turbine, begin),
+        by_rank(wind.density, turbine, begin),
+        by_rank(wind.scale, turbine, begin),
         wind.cosine[begin:end],
         wind.sine[begin:end],
+        places.ground,
     )
+
+
+@formula
+def ground_at(ground, i):
+    """Return the elevation of the terrain at the place with this index, m; 0 if it does not count."""
+    return ground[i] if len(ground) else 0.0
+
+
+@formula
+def heights_of(place_kind, place_ground, source_kind, source_ground, kinds):
+    """Return the height of a hub above another one and above the ground image of the other one, m."""
+    height, source_height = kinds.hub_height[place_kind], kinds.hub_height[source_kind]
+    rise = place_ground - source_ground
+    return (height - source_height) + rise, (height + source_height) + rise
 
 
 @formula
@@ -139,17 +182,23 @@ def select_pairs(batch, model, lateral, pairs):
 
 
 @formula
+def heights_of_pair(batch, kinds, g, rank, source):
+    """Return `heights_of` the turbine of a rank and its source, also a rank."""
+    here, there = ground_at(batch.ground, batch.turbine[g, rank]), ground_at(batch.ground, batch.turbine[g, source])
+    return heights_of(batch.kind[g, rank], here, batch.kind[g, source], there, kinds)
+
+
+@formula
 def measure_pairs(batch, kinds, pairs):
     """Fill in the distances from the axes, and the radius of the target."""
     for rank in range(batch.downwind.shape[1]):
         for e in range(pairs.first[rank], pairs.first[rank + 1]):
             g = pairs.direction[e]
             kind = batch.kind[g, rank]
-            height = kinds.hub_height[kind]
-            source_height = kinds.hub_height[batch.kind[g, pairs.source[e]]]
+            above, above_image = heights_of_pair(batch, kinds, g, rank, pairs.source[e])
             away = pairs.crosswind[e] * pairs.crosswind[e]
-            pairs.distance[e] = math.sqrt(away + (height - source_height) ** 2)
-            pairs.mirror_distance[e] = math.sqrt(away + (height + source_height) ** 2)
+            pairs.distance[e] = math.sqrt(away + above**2)
+            pairs.mirror_distance[e] = math.sqrt(away + above_image**2)
             pairs.radius[e] = 0.5 * kinds.diameter[kind]
 
 
@@ -188,7 +237,8 @@ def find_pairs(batch, kinds, model):
 @formula
 def place_of(batch, g, rank):
     """Return the place of a turbine."""
-    return Place(batch.downwind[g, rank], batch.crosswind[g, rank], batch.kind[g, rank], 1.0)
+    ground = ground_at(batch.ground, batch.turbine[g, rank])
+    return Place(batch.downwind[g, rank], batch.crosswind[g, rank], batch.kind[g, rank], 1.0, ground)
 
 
 @formula
@@ -202,13 +252,12 @@ def store_wake(turbine, place, source, kinds, model, found, count):
         return count
     if crosswind * crosswind >= model.reaches[turbine.kind, place.kind, reach_bin(downwind, model.longest)]:
         return count
-    above = kinds.hub_height[place.kind] - kinds.hub_height[turbine.kind]
-    mirrored = kinds.hub_height[place.kind] + kinds.hub_height[turbine.kind]
+    above, above_image = heights_of(place.kind, place.ground, turbine.kind, turbine.ground, kinds)
     found.source[count] = source
     found.downwind[count] = downwind
     found.crosswind[count] = crosswind
     found.distance[count] = math.sqrt(crosswind * crosswind + above * above)
-    found.mirror_distance[count] = math.sqrt(crosswind * crosswind + mirrored * mirrored)
+    found.mirror_distance[count] = math.sqrt(crosswind * crosswind + above_image * above_image)
     found.radius[count] = place.rotor * 0.5 * kinds.diameter[place.kind]
     return count + 1
 

@@ -21,7 +21,7 @@ from leeward.wind.kernels.compile import allocating, allocating_inline, formula
 from leeward.wind.kernels.data import ELEMENTS, Scratch, Solved, State
 from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
 from leeward.wind.kernels.numerics import effective_speed, power_and_thrust
-from leeward.wind.kernels.pairs import arrange, find_pairs
+from leeward.wind.kernels.pairs import arrange, find_pairs, row_of
 from leeward.wind.kernels.rows import TupleRows, tuple_rows
 
 ROTOR_ROWS = tuple_rows(Rotor)
@@ -57,15 +57,16 @@ def make_sweep(formulas: Formulas) -> Sweep:
 def new_state(batch, rows):
     """Allocate the results of each turbine, direction and lane."""
     turbines = batch.downwind.shape[1]
-    shape = (turbines, len(batch.speed))
+    elements = batch.speed.shape[1]
+    shape = (turbines, elements)
     return State(
-        np.zeros(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty((turbines, rows, len(batch.speed)))
+        np.zeros(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty((turbines, rows, elements))
     )
 
 
 @formula
 def lanes_of(batch):
-    return len(batch.speed) // len(batch.cosine)
+    return batch.speed.shape[1] // len(batch.cosine)
 
 
 @formula
@@ -88,8 +89,9 @@ def add_power(batch, state, mean_power):
     for rank in range(turbines):
         for g in range(directions):
             total = 0.0
+            weight = batch.weight[row_of(rank, batch.weight)]
             for k in range(g * lanes, (g + 1) * lanes):
-                total += batch.weight[k] * state.power[rank, k]
+                total += weight[k] * state.power[rank, k]
             mean_power[batch.turbine[g, rank]] += total
 
 
@@ -110,9 +112,11 @@ def make_gather(source_rows):
     read_source, write_source = source_rows.read, source_rows.write
 
     @formula
-    def gather(pairs, begin, end, lanes, sources, row, gathered):
-        """Gather the sources of the pairs begin .. end from `row` on; one pair if there are several lanes."""
-        into = SOURCE + row
+    def gather(pairs, begin, end, lanes, sources, row, gathered, into):
+        """Gather the sources of the pairs begin .. end from `row` on; one pair if there are several lanes.
+
+        into: the first row of `gathered` to fill.
+        """
         if lanes == 1:
             for e in range(begin, end):
                 source = read_source(sources[pairs.source[e]], row, pairs.direction[e])
@@ -131,25 +135,44 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
     read_source, read_wake, write_wake = source_rows.read, wake_rows.read, wake_rows.write
 
     @formula
-    def add_wakes(pairs, begin, end, lanes, sources, totals, model, scratch):
-        """Add the contributions of the pairs begin .. end to `totals` (elements,)."""
+    def add_wakes(pairs, begin, end, lanes, sources, scale, totals, model, scratch):
+        """Add the contributions of the pairs begin .. end to `totals` (elements,).
+
+        scale: of each source, shape (sources, elements): its contributions are multiplied by it, if there are rows.
+        """
         p = model.parameters
         gathered, wakes = scratch.gathered, scratch.wakes
         step = ELEMENTS if lanes == 1 else 1
         for start in range(begin, end, step):
             stop = min(start + step, end)
             gather_rotors(pairs, start, stop, lanes, gathered)
-            gather(pairs, start, stop, lanes, sources, 0, gathered)
+            gather(pairs, start, stop, lanes, sources, 0, gathered, SOURCE)
             for k in range((stop - start) * lanes):
                 write_wake(wakes, 0, k, wake_at(read_rotor(gathered, 0, k), read_source(gathered, SOURCE, k), p))
             for e in range(start, stop):
                 at = np.uint64(pairs.direction[e]) * np.uint64(lanes)
                 first = np.uint64(e - start) * np.uint64(lanes)
-                for lane in range(lanes):
-                    wake = read_wake(wakes, 0, first + np.uint64(lane))
-                    totals[at + np.uint64(lane)] += contribution(wake, p, model.table)
+                if len(scale):
+                    of_source = scale[pairs.source[e]]
+                    for lane in range(lanes):
+                        wake = read_wake(wakes, 0, first + np.uint64(lane))
+                        value = contribution(wake, p, model.table)
+                        totals[at + np.uint64(lane)] += value * of_source[at + np.uint64(lane)]
+                else:
+                    for lane in range(lanes):
+                        wake = read_wake(wakes, 0, first + np.uint64(lane))
+                        totals[at + np.uint64(lane)] += contribution(wake, p, model.table)
 
     return add_wakes
+
+
+@formula
+def divide_by_scale(totals, scale, row):
+    """Make totals (elements,) relative to the free speed at their place again, see `Wind`. row: of the place."""
+    if len(scale):
+        here = scale[row_of(row, scale)]
+        for k in range(len(totals)):
+            totals[k] /= here[k]
 
 
 def make_compute_rank(formulas, source_rows):
@@ -162,22 +185,29 @@ def make_compute_rank(formulas, source_rows):
         diameters: scratch array for one row of elements.
         """
         lanes = lanes_of(batch)
-        elements = len(batch.speed)
+        elements = batch.speed.shape[1]
+        free = batch.speed[row_of(rank, batch.speed)]
+        turbulence_intensity = batch.turbulence_intensity[row_of(rank, batch.turbulence_intensity)]
         for k in range(elements):
-            state.speeds[rank, k] = effective_speed(batch.speed[k], state.totals[rank, k], model.squared)
+            state.speeds[rank, k] = effective_speed(free[k], state.totals[rank, k], model.squared)
         for g in range(len(batch.cosine)):
             kind = batch.kind[g, rank]
             for k in range(g * lanes, (g + 1) * lanes):
                 diameters[k] = kinds.diameter[kind]
                 speed = state.speeds[rank, k]
                 state.power[rank, k], state.thrust[rank, k] = power_and_thrust(speed, kind, kinds.curves)
+        if len(batch.density):
+            density = batch.density[row_of(rank, batch.density)]
+            for k in range(elements):
+                state.power[rank, k] *= density[k]
+                state.thrust[rank, k] *= density[k]
         sources = state.sources[rank]
         for k in range(elements):
             made = source(
                 state.thrust[rank, k],
-                state.speeds[rank, k] / batch.speed[k],
+                state.speeds[rank, k] / free[k],
                 diameters[k],
-                batch.turbulence_intensity[k],
+                turbulence_intensity[k],
                 model.parameters,
             )
             write_source(sources, 0, k, made)
@@ -206,8 +236,9 @@ def make_solve(source_count, new_scratch, add_wakes, compute_rank):
         lanes = lanes_of(batch)
         for rank in range(batch.downwind.shape[1]):
             first, last = pairs.first[rank], pairs.first[rank + 1]
-            add_wakes(pairs, first, last, lanes, state.sources, state.totals[rank], model, scratch)
-            compute_rank(batch, kinds, model, rank, state, scratch.diameters)
+            add_wakes(pairs, first, last, lanes, state.sources, batch.scale, state.totals[rank], model, scratch)
+            divide_by_scale(state.totals[rank], batch.scale, rank)
+            compute_rank(batch, kinds, model, rank, state, scratch.spare)
         return Solved(batch, pairs, state, scratch)
 
     return solve

@@ -13,6 +13,7 @@ annotations of the formulas.
 
 The contributions of all upstream turbines are added up. The effective speed is `speed * (1 - sum)` or, for a
 root-sum-square model (`squared`), `speed * (1 - sqrt(sum))`: there a contribution is the square of a relative deficit.
+If the wind varies over the site, `relative_to` says which free speed a deficit is relative to.
 
 `leeward.wind.kernels` compiles the formulas into loops; with compilation off they run as plain Python. They take no
 arrays except `table`, a flat look-up table.
@@ -61,6 +62,24 @@ class WakeModel(ABC):
     @property
     def squared(self) -> bool:
         """Return whether contributions are squares, to be added under a root."""
+        return True
+
+    @property
+    def relative_to(self) -> str:
+        """Return where the free wind speed is taken that deficits are relative to: at the "source" or the "target".
+
+        The source is the turbine that makes the wake, the target the one in it. In a uniform wind they are the same.
+        """
+        return "source"
+
+    @property
+    def uses_speed_ratio(self) -> bool:
+        """Return whether `source` depends on its argument `speed_ratio`."""
+        return True
+
+    @property
+    def uses_turbulence(self) -> bool:
+        """Return whether `source` depends on its argument `turbulence_intensity`."""
         return True
 
     @property

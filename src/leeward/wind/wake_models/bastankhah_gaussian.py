@@ -144,8 +144,8 @@ class BastankhahGaussian(WakeModel):
     """Options of the model; the defaults are those of PyWake's `BastankhahGaussianDeficit` with squared superposition.
 
     expansion: growth of the width per metre (PyWake: k); initial_width: PyWake's ceps; thrust_limit: its ctlim.
-    induction: "madsen" or "momentum"; reference_speed: deficits relative to the "ambient" speed or to the "effective"
-    one at the turbine that makes the wake; superposition: "squared" or "linear".
+    induction: "madsen" or "momentum"; reference_speed: deficits relative to the "ambient" or the "effective" speed, both
+    at the turbine that makes the wake; superposition: "squared" or "linear".
     """
 
     expansion: float = 0.0324555
@@ -172,6 +172,14 @@ class BastankhahGaussian(WakeModel):
     @property
     def squared(self) -> bool:
         return self.superposition == "squared"
+
+    @property
+    def uses_speed_ratio(self) -> bool:
+        return self.reference_speed == "effective"
+
+    @property
+    def uses_turbulence(self) -> bool:
+        return False
 
     def parameters(self) -> Parameters:
         return Parameters(

@@ -130,6 +130,14 @@ class Iea37Gaussian(WakeModel):
         source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
     )
 
+    @property
+    def uses_speed_ratio(self) -> bool:
+        return False
+
+    @property
+    def uses_turbulence(self) -> bool:
+        return False
+
     def parameters(self) -> Parameters:
         return NO_PARAMETERS
 

@@ -156,5 +156,13 @@ class Jensen(WakeModel):
     def __post_init__(self) -> None:
         positive(self.expansion, "jensen: expansion")
 
+    @property
+    def uses_speed_ratio(self) -> bool:
+        return False
+
+    @property
+    def uses_turbulence(self) -> bool:
+        return False
+
     def parameters(self) -> Parameters:
         return Parameters(float(self.expansion))

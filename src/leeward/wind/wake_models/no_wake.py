@@ -33,5 +33,13 @@ class NoWake(WakeModel):
         Iea37Gaussian.formulas, contribution=contribution, contribution_slopes=contribution_slopes, reach=reach
     )
 
+    @property
+    def uses_speed_ratio(self) -> bool:
+        return False
+
+    @property
+    def uses_turbulence(self) -> bool:
+        return False
+
     def parameters(self) -> Parameters:
         return NO_PARAMETERS

@@ -1,6 +1,6 @@
 """TurbOPark with a Gaussian profile: Nygaard et al. (2022), J. Phys.: Conf. Ser. 2265, 022008, as in PyWake.
 
-Deficits are relative to the free wind speed. The ground acts as a mirror: a wake and its image add up like the wakes of
+Deficits are relative to the free wind speed at the turbine in the wake. The ground acts as a mirror: a wake and its image add up like the wakes of
 two turbines. A tabulated overlap factor averages the Gaussian profile over the downstream rotor.
 """
 
@@ -115,6 +115,18 @@ def source_slopes(
     d_width = initial_width_slope(thrust, diameter, p.initial_width, p.thrust_limit)
     d_offset = d_width - d_scale * expansion_integral(p.ambient_turbulence * turbulence_intensity)
     return Source(-slope * half, d_scale, d_offset, diameter * diameter * 0.125), Source(0.0, 0.0, 0.0, 0.0)
+
+
+@formula
+def turbulence_slopes(
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
+) -> Source:
+    """Return the derivative of `source` with respect to turbulence intensity, with dG/dq = sqrt(q^2 + 1) / q."""
+    root = math.sqrt(max(thrust, SMALLEST_THRUST))
+    scale = p.expansion * diameter * root / p.added_turbulence
+    q = p.ambient_turbulence * turbulence_intensity
+    d_offset = -scale * p.ambient_turbulence * math.sqrt(q * q + 1.0) / q
+    return Source(p.added_turbulence / (root * diameter), 0.0, d_offset, 0.0)
 
 
 @formula
@@ -271,7 +283,7 @@ class Nygaard2022(WakeModel):
 
     name: ClassVar[str] = "nygaard_2022"
     formulas: ClassVar[Formulas] = Formulas(
-        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
+        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes, turbulence_slopes
     )
 
     def __post_init__(self) -> None:
@@ -279,6 +291,14 @@ class Nygaard2022(WakeModel):
             positive(getattr(self, option), f"{self.name}: {option}")
         if not positive(self.thrust_limit, f"{self.name}: thrust_limit") < 1:
             raise InputError(f"nygaard_2022: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
+
+    @property
+    def relative_to(self) -> str:
+        return "target"
+
+    @property
+    def uses_speed_ratio(self) -> bool:
+        return False
 
     def parameters(self) -> Parameters:
         return Parameters(*(float(getattr(self, name)) for name in Parameters._fields))

@@ -1,0 +1,315 @@
+"""The numbers that define wind that varies over a site, checked, and as text for campaign files."""
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind import checks
+from leeward.wind.checks import Array
+
+Mask = npt.NDArray[np.bool_]
+
+KINDS = ("weibull", "table", "series")
+SHEARS = ("power", "logarithmic")
+DISTANCES = ("straight", "elevated", "terrain_following")
+NEEDED = {"weibull": ("frequency", "weibull_a", "weibull_k"), "table": ("probability",), "series": ()}
+LIMITS = {  # of each quantity; densities are relative to 1.225 kg/m3
+    "frequency": (0.0, 1.0, "a fraction from 0 to 1 (per cent? divide by 100)"),
+    "weibull_a": (0.01, 60.0, "metres per second, above 0 and at most 60"),
+    "weibull_k": (0.2, 20.0, "a shape from 0.2 to 20"),
+    "probability": (0.0, 1.0, "a fraction from 0 to 1"),
+    "speed_up": (0.05, 10.0, "a factor from 0.05 to 10"),
+    "turning": (-360.0, 360.0, "degrees from -360 to 360"),
+    "turbulence": (0.0, 2.0, "a fraction, such as 0.08 (per cent? divide by 100)"),
+    "density": (0.4, 1.6, "an air density from 0.49 to 1.96 kg/m3"),
+    "elevation": (-1000.0, 9000.0, "metres from -1000 to 9000"),
+    "series_speed": (0.0, 100.0, "metres per second from 0 to 100"),
+    "series_turbulence": (0.0, 2.0, "a fraction, such as 0.08 (per cent? divide by 100)"),
+}
+SLACK = 0.02  # frequencies of files are rounded: their sum may differ from 1 by this much
+MOST_BYTES = 2 << 30
+
+
+@dataclass(frozen=True)
+class Shear:
+    """The increase of the wind speed with height.
+
+    kind: "power", with exponents as `values`, or "logarithmic", with roughness lengths (m): one number, or one for each
+    sector, of which the nearest applies. reference_height_m: where the wind speeds of the site apply.
+    """
+
+    kind: str
+    values: tuple[float, ...]
+    reference_height_m: float
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.kind, SHEARS, "shear: kind")
+        checks.positive(self.reference_height_m, "shear: reference_height_m")
+        for value in checks.one_or_more(self.values, "shear: values"):
+            if self.kind == "power" and not -0.5 <= value <= 1.0:
+                raise InputError(f"shear: the exponent is {value:g}; expected -0.5 to 1 (typical are 0.05 to 0.3)")
+            if self.kind == "logarithmic" and not 0.0 < value < self.reference_height_m:
+                raise InputError(
+                    f"shear: the roughness length is {value:g} m; expected more than 0 and less than "
+                    f"reference_height_m, {self.reference_height_m:g}"
+                )
+
+    @classmethod
+    def power(cls, exponent: npt.ArrayLike, reference_height_m: float) -> "Shear":
+        """Return the power law. exponent: one number, or one for each sector."""
+        return cls("power", tuple(np.atleast_1d(exponent).tolist()), reference_height_m)
+
+    @classmethod
+    def logarithmic(cls, roughness_length_m: npt.ArrayLike, reference_height_m: float) -> "Shear":
+        """Return the logarithmic law. roughness_length_m: one number, or one for each sector."""
+        return cls("logarithmic", tuple(np.atleast_1d(roughness_length_m).tolist()), reference_height_m)
+
+
+@dataclass(frozen=True, eq=False)
+class FieldData:
+    """Wind that varies over a site.
+
+    kind: "weibull", "table" or "series". x, y, heights: points of the grid, m, increasing; one value does not vary.
+    values: quantities of shape (y, x, heights, n); the axes may also have the length 1. n is the number of sectors or
+    1; that of `probability` is sectors x speeds; that of a series is the number of steps. `LIMITS` has their names and
+    units. directions: centres of the bins, or the direction of each step, which wakes follow. speeds: centres of the
+    bins, or the reference speed of each step, m/s. weight: of the steps, a share of the time.
+    interpolation: "nearest" or "linear" between sectors. local_bins: bins of speed move with the local speed.
+    turbulence_at_15: the turbulence intensity applies at 15 m/s; at other speeds it is multiplied by 0.75 + 3.8 / speed.
+    distances: one of `DISTANCES`. extrapolate: outside the grid, the values at its border apply. crs: coordinate system
+    of the grid, if known. source: name of the file, for errors.
+    """
+
+    kind: str
+    x: Array
+    y: Array
+    heights: Array
+    values: Mapping[str, Array]
+    directions: Array
+    speeds: Array
+    weight: Array | None = None
+    interpolation: str = "nearest"
+    local_bins: bool = False
+    turbulence_at_15: bool = False
+    shear: Shear | None = None
+    distances: str = "straight"
+    extrapolate: bool = False
+    crs: str | None = None
+    source: str = "site"
+    missing: Mapping[str, Mask] = field(default_factory=dict)  # True where a quantity is NaN, shape (y, x)
+
+    def __post_init__(self) -> None:
+        checks.one_of(self.kind, KINDS, f"{self.source}: kind")
+        checks.one_of(self.distances, DISTANCES, f"{self.source}: distances")
+        for name, axis in (("x", self.x), ("y", self.y), ("h", self.heights)):
+            check_axis(axis, name, self.source)
+        for name in NEEDED[self.kind]:
+            if name not in self.values:
+                raise InputError(f"{self.source}: has no {name}; expected {', '.join(NEEDED[self.kind])}")
+        if sum(values.nbytes for values in self.values.values()) > MOST_BYTES:
+            raise InputError(f"{self.source}: the grid has more than {MOST_BYTES >> 30} GiB of values; select a part of it")
+        if self.distances != "straight" and "elevation" not in self.values:
+            raise InputError(f"{self.source}: distances is {self.distances!r}, which needs the elevation of the terrain")
+        for name, values in self.values.items():
+            self._check_shape(name, values)
+            self._check_values(name, values)
+        self._check_sums()
+        object.__setattr__(self, "missing", {name: mask for name, mask in self._missing() if mask.any()})
+        object.__setattr__(self, "values", {name: filled(values) for name, values in self.values.items()})
+
+    @property
+    def sectors(self) -> int:
+        """Return the number of sectors."""
+        if self.kind == "table":
+            return self.values["probability"].shape[3] // len(self.speeds)
+        if self.kind == "weibull":
+            return self.values["frequency"].shape[3]
+        names = ("speed_up", "turbulence", "density")
+        return max((self.values[name].shape[3] for name in names if name in self.values), default=1)
+
+    def where(self, row: int, column: int) -> str:
+        """Return a phrase for a point of the grid."""
+        x = f"x = {self.x[min(column, len(self.x) - 1)]:.10g}"
+        return f"{x}, y = {self.y[min(row, len(self.y) - 1)]:.10g}"
+
+    def _check_shape(self, name: str, values: Array) -> None:
+        sizes = (len(self.y), len(self.x), len(self.heights))
+        axes = zip(values.shape[:3], sizes, strict=True) if values.ndim == 4 else []
+        if values.ndim != 4 or not all(length in (1, size) for length, size in axes):
+            raise InputError(
+                f"{self.source}: {name} has the shape {values.shape}; expected (y, x, heights, n) with "
+                f"{' x '.join(map(str, sizes))} points"
+            )
+
+        if self.kind != "series" or not name.startswith("series_"):
+            allowed = (1, self.sectors * len(self.speeds)) if name == "probability" else (1, self.sectors)
+            if values.shape[3] not in allowed:
+                raise InputError(
+                    f"{self.source}: {name} has {values.shape[3]} sectors; expected 1 or {self.sectors}, as the others have"
+                )
+        elif values.shape[3] != len(self.directions):
+            raise InputError(
+                f"{self.source}: {name} has {values.shape[3]} steps; expected {len(self.directions)}, one for each direction"
+            )
+
+    def _check_values(self, name: str, values: Array) -> None:
+        low, high, expected = LIMITS[name]
+        bad = ~np.isnan(values) & ~((values >= low) & (values <= high))
+        for row, column, level, n in np.argwhere(bad)[:1]:
+            raise InputError(
+                f"{self.source}: {name} is {values[row, column, level, n]:g} at {self.where(row, column)}, "
+                f"height {self.heights[min(level, len(self.heights) - 1)]:g} m (value {n}); expected {expected}"
+            )
+
+    def _check_sums(self) -> None:
+        """Raise InputError if the frequencies at a point do not add up to 1, or probabilities to more than 1."""
+        name = {"weibull": "frequency", "table": "probability"}.get(self.kind)
+        if name is None:
+            return
+        total = self.values[name].sum(axis=3)
+        is_bad = (total > 1.0 + SLACK) | ((total < 1.0 - SLACK) & (self.kind == "weibull"))
+        for row, column, _ in np.argwhere(is_bad)[:1]:
+            found = total[is_bad][0]
+            raise InputError(
+                f"{self.source}: {name} adds up to {found:.6g} over all sectors at {self.where(row, column)}; expected "
+                f"1{' (are sectors missing?)' if found < 1 else ''}"
+            )
+
+    def _missing(self) -> list[tuple[str, Mask]]:
+        return [(name, np.isnan(values).any(axis=(2, 3))) for name, values in self.values.items()]
+
+
+def check_axis(axis: Array, name: str, source: str) -> None:
+    """Raise InputError unless the coordinates are finite and increase."""
+    if axis.ndim != 1 or not len(axis):
+        raise InputError(
+            f"{source}: {name} has the shape {axis.shape}; expected one coordinate for each column or row (rotated grids "
+            "are not supported)"
+        )
+    for i in np.flatnonzero(~np.isfinite(axis))[:1]:
+        raise InputError(f"{source}: {name}[{i}] is {axis[i]}; expected a finite number")
+    for i in np.flatnonzero(np.diff(axis) <= 0)[:1]:
+        raise InputError(
+            f"{source}: {name}[{i + 1}] is {axis[i + 1]:.10g} after {axis[i]:.10g}; expected increasing coordinates "
+            f"(sort the file by {name})"
+        )
+
+
+def filled(values: Array) -> Array:
+    """Return values with each NaN replaced by that of a neighbouring point of the grid; other values are unchanged.
+
+    They only serve optimisers, which may pass through places without values. A layout there is rejected.
+    """
+    bad = np.isnan(values).any(axis=(2, 3))
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    if not bad.any():
+        return values
+    if bad.all():
+        raise InputError("all values of a quantity are NaN; expected values of the wind")
+    values = values.copy()
+    while bad.any():
+        known = ~bad
+        for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):
+            source, target = _shifted(known.shape[axis], shift)
+            here = np.take(bad, target, axis) & np.take(known, source, axis)
+            rows, columns = np.nonzero(here)
+            to = (target[rows], columns) if axis == 0 else (rows, target[columns])
+            of = (source[rows], columns) if axis == 0 else (rows, source[columns])
+            values[to] = values[of]
+            bad[to] = False
+    return values
+
+
+def _shifted(size: int, shift: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the indices of points that have a neighbour in one direction: of the neighbours, and of the points."""
+    points = np.arange(size)
+    target = points[(points - shift >= 0) & (points - shift < size)]
+    return target - shift, target
+
+
+def packed(values: Array) -> dict[str, Any]:
+    """Return an array as plain data: its shape, the SHA-256 of its bytes, and these, compressed, in base 64."""
+    raw = np.ascontiguousarray(values, dtype="<f8").tobytes()
+    text = base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
+    return {"shape": list(values.shape), "sha256": hashlib.sha256(raw).hexdigest(), "data": text}
+
+
+def unpacked(data: Mapping[str, Any], what: str) -> Array:
+    """Return the array of `packed`. Raise InputError if its bytes are not those that were packed."""
+    size = int(np.prod([int(length) for length in data["shape"]], dtype=np.float64)) * 8
+    if not 0 < size <= MOST_BYTES:
+        raise InputError(f"{what}: has {size} bytes; expected at most {MOST_BYTES >> 30} GiB")
+    try:
+        raw = zlib.decompressobj().decompress(base64.b64decode(data["data"], validate=True), size + 1)
+    except (binascii.Error, zlib.error) as error:
+        raise InputError(f"{what}: the packed values cannot be read ({error})") from error
+    if len(raw) != size or hashlib.sha256(raw).hexdigest() != data["sha256"]:
+        raise InputError(f"{what}: the packed values are damaged: they do not have the SHA-256 in the file")
+    return np.frombuffer(raw, dtype="<f8").astype(np.float64).reshape(data["shape"])
+
+
+def field_settings(data: FieldData) -> dict[str, Any]:
+    """Return the field as plain data; `from_field_settings` restores it."""
+    values = {
+        name: np.where(data.missing[name][:, :, None, None], np.nan, each) if name in data.missing else each
+        for name, each in data.values.items()
+    }
+    settings: dict[str, Any] = {
+        "kind": data.kind,
+        "x_m": data.x.tolist(),
+        "y_m": data.y.tolist(),
+        "heights_m": data.heights.tolist(),
+        "wind_directions_deg": data.directions.tolist(),
+        "wind_speeds_m_s": data.speeds.tolist(),
+        "interpolation": data.interpolation,
+        "local_bins": data.local_bins,
+        "turbulence_at_15": data.turbulence_at_15,
+        "distances": data.distances,
+        "extrapolate": data.extrapolate,
+        "values": {name: packed(each) for name, each in values.items()},
+    }
+    if data.weight is not None:
+        settings["weight"] = data.weight.tolist()
+    if data.shear is not None:
+        shear = data.shear
+        settings["shear"] = {
+            "kind": shear.kind,
+            "values": list(shear.values),
+            "reference_height_m": shear.reference_height_m,
+        }
+    if data.crs is not None:
+        settings["crs"] = data.crs
+    return settings
+
+
+def from_field_settings(settings: Mapping[str, Any]) -> FieldData:
+    """Return the field with these settings."""
+    axes = {name: np.array(settings[key], dtype=np.float64) for name, key in AXES.items()}
+    shear, weight = settings.get("shear"), settings.get("weight")
+    return FieldData(
+        kind=settings["kind"],
+        values={name: unpacked(each, f"values.{name}") for name, each in settings["values"].items()},
+        weight=None if weight is None else np.array(weight, dtype=np.float64),
+        shear=None if shear is None else Shear(shear["kind"], tuple(shear["values"]), shear["reference_height_m"]),
+        crs=settings.get("crs"),
+        **{name: settings[name] for name in PLAIN},
+        **axes,
+    )
+
+
+AXES = {
+    "x": "x_m",
+    "y": "y_m",
+    "heights": "heights_m",
+    "directions": "wind_directions_deg",
+    "speeds": "wind_speeds_m_s",
+}
+PLAIN = ("interpolation", "local_bins", "turbulence_at_15", "distances", "extrapolate")

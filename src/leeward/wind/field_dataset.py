@@ -1,0 +1,229 @@
+"""Wind that varies over a site, from datasets with the names of PyWake's `XRSite`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind.checks import Array, one_or_more
+from leeward.wind.field_data import FieldData, Shear
+from leeward.wind.weibull import DEFAULT_DIRECTIONS, DEFAULT_SPEEDS
+
+if TYPE_CHECKING:
+    import xarray
+
+AIR_DENSITY = 1.225  # kg/m3, of power curves
+QUANTITIES = {  # by their names in datasets
+    "Sector_frequency": "frequency",
+    "Weibull_A": "weibull_a",
+    "Weibull_k": "weibull_k",
+    "P": "probability",
+    "Speedup": "speed_up",
+    "Turning": "turning",
+    "TI": "turbulence",
+    "TI_15": "turbulence",
+    "Air_density": "density",
+    "Elevation": "elevation",
+    "WS": "series_speed",
+}
+VARYING = ("x", "y", "h", "time")
+DIMENSIONS = (*VARYING, "wd", "ws")
+CRS_ATTRIBUTES = ("crs", "crs_wkt", "spatial_ref")
+FULL_CIRCLE = 360.0
+
+
+@dataclass(frozen=True)
+class FieldOptions:
+    """Options of `Site.from_dataset`."""
+
+    directions: npt.ArrayLike | None = None
+    speeds: npt.ArrayLike | None = None
+    interpolation: str = "nearest"
+    turbulence_intensity: float | None = None
+    shear: Shear | None = None
+    distances: str = "straight"
+    extrapolate: bool = False
+    crs: str | None = None
+    local_bins: bool = False
+
+    @property
+    def make_a_field(self) -> bool:
+        """True if any wind with these options is a field, also one that is the same everywhere."""
+        return self.shear is not None or self.distances != "straight"
+
+
+def is_field(data: "xarray.Dataset") -> bool:
+    """Return whether the wind of a dataset varies, or has quantities that only a field can have."""
+    if "TI_15" in data or any(name in data for name in ("Speedup", "Air_density", "WS")):
+        return True
+    return any(data.sizes[name] > 1 for each in data.data_vars for name in data[each].dims if name in VARYING)
+
+
+def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: list[str]) -> FieldData:
+    """Return the field in a dataset. where: the file, for errors. notes: gets sentences on how it was read."""
+    _check_dimensions(data, where)
+    known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws"}
+    ignored = [str(name) for name in data.data_vars if name not in known]
+    if ignored:
+        notes.append(f"{where}: ignored {', '.join(ignored)}")
+    is_series = "time" in data.dims
+    if options.turbulence_intensity is not None:
+        data = data.drop_vars([name for name in ("TI", "TI_15") if name in data])
+        data = data.assign(TI=options.turbulence_intensity)
+    if not any(name in data for name in ("TI", "TI_15")):
+        raise InputError(f"{where}: has no turbulence intensity; add the variable TI, or give turbulence_intensity")
+    kind = "series" if is_series else "table" if "P" in data else "weibull"
+    speeds = _speeds(data, where, kind, options)
+    values = dict(_values(data, where, kind, speeds))
+    if "turning" in values:
+        notes.append(f"{where}: Turning is not used: wakes follow the direction of the whole site, as in PyWake")
+    directions = (
+        _step_directions(data, where)
+        if is_series
+        else DEFAULT_DIRECTIONS if options.directions is None else one_or_more(options.directions, "directions")
+    )
+    heights = _axis(data, "h")
+    if len(heights) == 1 and options.shear is not None and abs(heights[0] - options.shear.reference_height_m) > 1e-6:
+        if "h" in data.coords:
+            raise InputError(
+                f"{where}: gives the wind at {heights[0]:g} m, and shear has reference_height_m "
+                f"{options.shear.reference_height_m:g}; expected the same"
+            )
+    return FieldData(
+        kind=kind,
+        x=_axis(data, "x"),
+        y=_axis(data, "y"),
+        heights=heights,
+        values=values,
+        directions=directions,
+        speeds=speeds,
+        interpolation=options.interpolation,
+        local_bins=options.local_bins or data.attrs.get("speed_bins") == "local",
+        turbulence_at_15="TI_15" in data,
+        shear=options.shear,
+        distances=options.distances,
+        extrapolate=options.extrapolate,
+        crs=options.crs or crs_of(data),
+        source=where,
+    )
+
+
+def _check_dimensions(data: "xarray.Dataset", where: str) -> None:
+    for name in data.data_vars:
+        unknown = [str(each) for each in data[name].dims if each not in DIMENSIONS and data.sizes[each] > 1]
+        if name in QUANTITIES and unknown:
+            hint = "; expected values on a grid of x and y" if "i" in unknown else ""
+            raise InputError(
+                f"{where}: {name} depends on {', '.join(unknown)}, which is not one of {', '.join(DIMENSIONS)}{hint}"
+            )
+    for name in ("x", "y"):
+        if name in data.variables and data[name].ndim > 1:
+            raise InputError(
+                f"{where}: {name} depends on {', '.join(map(str, data[name].dims))}; expected one coordinate for each "
+                "column or row (rotated grids are not supported)"
+            )
+        if name in data.dims and name not in data.coords:
+            raise InputError(f"{where}: the dimension {name} has no coordinates; expected metres")
+        if name in data.coords and str(data[name].attrs.get("units", "m")) in ("km", "kilometre", "kilometres"):
+            raise InputError(f"{where}: {name} is in kilometres; expected metres")
+
+
+def _axis(data: "xarray.Dataset", name: str) -> Array:
+    """Return the coordinates of an axis; one number for an axis that does not vary."""
+    if name not in data.coords:
+        return np.zeros(1)
+    return np.atleast_1d(np.asarray(data[name].values, dtype=np.float64))
+
+
+def _speeds(data: "xarray.Dataset", where: str, kind: str, options: FieldOptions) -> Array:
+    if kind == "weibull":
+        given = data["ws"].values if options.speeds is None and "ws" in data else options.speeds
+        return DEFAULT_SPEEDS if given is None else one_or_more(given, "speeds")
+    if kind == "series" and "WS" in data:
+        return np.zeros(0)
+    if options.speeds is not None:
+        raise InputError(f"{where}: its {kind} has its own speeds; leave `speeds` out")
+    if "ws" not in data.variables:
+        raise InputError(f"{where}: has no ws; expected the wind speeds of its {kind}")
+    return np.atleast_1d(np.asarray(data["ws"].values, dtype=np.float64))
+
+
+def _step_directions(data: "xarray.Dataset", where: str) -> Array:
+    """Return the direction of each step of a series."""
+    for name in ("wd", "WD"):
+        if name in data.variables and data[name].dims == ("time",):
+            return np.asarray(data[name].values, dtype=np.float64) % FULL_CIRCLE
+    if "WD" in data:
+        raise InputError(
+            f"{where}: WD depends on {', '.join(map(str, data['WD'].dims))}, but wakes follow one direction in each step; "
+            "add a variable wd (time) with that direction"
+        )
+    raise InputError(f"{where}: has no wd; expected the wind direction of each step, a variable wd (time)")
+
+
+def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Iterable[tuple[str, Array]]:
+    """Yield each quantity as an array of shape (y, x, heights, n)."""
+    for given, name in QUANTITIES.items():
+        if given not in data or (given == "P" and kind != "table") or (given == "TI" and "TI_15" in data):
+            continue
+        if given in ("Sector_frequency", "Weibull_A", "Weibull_k") and kind != "weibull":
+            continue
+        variable = data[given]
+        is_series = "time" in variable.dims
+        if is_series and given not in ("WS", "TI"):
+            raise InputError(f"{where}: {given} depends on time; expected only WS, TI and the direction to do so")
+        if given == "WS" and not is_series:
+            raise InputError(f"{where}: WS does not depend on time; expected Speedup, a factor of the wind speed, instead")
+        if given == "WS" and kind != "series":
+            raise InputError(f"{where}: has WS (time), but no time")
+        last = ("time",) if is_series else ("wd", "ws") if given == "P" else ("wd",)
+        extra = [each for each in variable.dims if each not in ("x", "y", "h", *last) and data.sizes[each] > 1]
+        if extra:
+            raise InputError(f"{where}: {given} depends on {', '.join(map(str, extra))}; expected x, y, h and {last[0]}")
+        values = _ordered(variable, last)
+        if "wd" in variable.dims:
+            values = _open_circle(data, where, values)
+        if given == "P" and values.shape[4] != len(speeds):
+            raise InputError(f"{where}: P has {values.shape[4]} speeds; expected {len(speeds)}, as ws has")
+        values = values.reshape(*values.shape[:3], -1)
+        if given == "Air_density":
+            values = values / AIR_DENSITY
+        yield ("series_turbulence" if is_series and given == "TI" else name), values
+
+
+def _ordered(variable: "xarray.DataArray", last: tuple[str, ...]) -> Array:
+    """Return a variable with the axes y, x, h and those in `last`; missing ones have the length 1."""
+    order = ("y", "x", "h", *last)
+    drop = [each for each in variable.dims if each not in order]
+    variable = variable.squeeze(drop, drop=True)
+    missing = [each for each in order if each not in variable.dims]
+    values = variable.drop_vars(list(variable.coords)).expand_dims(missing).transpose(*order).values
+    return np.array(values, dtype=np.float64)
+
+
+def _open_circle(data: "xarray.Dataset", where: str, values: Array) -> Array:
+    """Return values by sector without a repeated one at 360 degrees. Raise InputError if sectors are missing."""
+    centres = np.atleast_1d(np.asarray(data["wd"].values, dtype=np.float64))
+    if len(centres) > 1 and centres[-1] == FULL_CIRCLE:
+        centres, values = centres[:-1], values[:, :, :, :-1]
+    expected = np.arange(len(centres)) * FULL_CIRCLE / len(centres)
+    if not np.allclose(centres, expected):
+        first = int(np.flatnonzero(~np.isclose(centres, expected))[0])
+        raise InputError(
+            f"{where}: wd[{first}] is {centres[first]:g}; expected {expected[first]:g}: equal sectors that start at 0 "
+            "degrees and cover the full circle (are sectors missing?)"
+        )
+    return values
+
+
+def crs_of(data: "xarray.Dataset") -> str | None:
+    """Return the coordinate system that a dataset names, or None."""
+    places: list[Any] = [data, *(data[name] for name in ("crs", "spatial_ref") if name in data.variables)]
+    for place in places:
+        for name in CRS_ATTRIBUTES:
+            if isinstance(place.attrs.get(name), str) and place.attrs[name]:
+                return str(place.attrs[name])
+    return None

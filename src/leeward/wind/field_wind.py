@@ -1,0 +1,162 @@
+"""The distribution of wind that varies over a site."""
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind import checks
+from leeward.wind.checks import CALM
+from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
+from leeward.wind.field import FieldConditions, WindField
+from leeward.wind.field_data import FieldData, field_settings
+from leeward.wind.table_wind import speed_bin_edges
+from leeward.wind.weibull import by_sector, check_directions, check_speeds, cumulative, direction_bin_width
+
+
+class FieldWind(Distribution):
+    """Wind that varies over a site. Its conditions have the mean frequencies, speeds and turbulence of the grid."""
+
+    def __init__(self, data: FieldData, field: WindField | None = None) -> None:
+        """field: that of the data, if it is known."""
+        self.data = data
+        self.field = WindField.of(data) if field is None else field
+        make = {"weibull": self._weibull, "table": self._table, "series": self._series}
+        self.conditions = make[data.kind]()
+
+    @property
+    def turbulence_range(self) -> Array:
+        values = [self.data.values[name] for name in ("turbulence", "series_turbulence") if name in self.data.values]
+        factor = self._turbulence_factor(self.conditions.speed)
+        ends = [extreme(part) for part in values for extreme in (np.min, np.max)]
+        return np.array([end * side for end in ends for side in (factor.min(), factor.max())])
+
+    @property
+    def density_range(self) -> tuple[float, float]:
+        density = self.data.values.get("density")
+        return (1.0, 1.0) if density is None else (float(density.min()), float(density.max()))
+
+    def extrapolated(self) -> "FieldWind":
+        """Return the wind without an error outside its grid; see `WindField.extrapolated`."""
+        return FieldWind(self.data, self.field.extrapolated())
+
+    def settings(self) -> dict[str, Any]:
+        return {"field": field_settings(self.data)}
+
+    def describe(self) -> str:
+        data, kind = self.data, {"weibull": "Weibull distributions", "table": "a table", "series": "a time series"}
+        count = (
+            f"{len(data.directions)} steps"
+            if data.kind == "series"
+            else f"{data.sectors} sectors, on {len(data.directions)} directions × {len(data.speeds)} speeds"
+        )
+        grid = f"{len(data.x)} × {len(data.y)} points"
+        if len(data.heights) > 1:
+            grid += f" × {len(data.heights)} heights"
+        where = "with shear" if len(data.x) == len(data.y) == 1 else f"on a grid of {grid}"
+        return f"{kind[data.kind]} {where}: {count}"
+
+    def coarser(self, directions: int, speeds: Array) -> Distribution:
+        """Return the wind with equal directions and bins around these speeds; a table or series as a part of it."""
+        if self.data.kind == "weibull" and self._whole_circle:
+            equal = np.asarray(np.arange(directions) * (360.0 / directions), dtype=np.float64)
+            return FieldWind(replace(self.data, directions=equal, speeds=speeds), self.field)
+        if self.conditions.weight.size <= 2 * directions:
+            return self
+        return FieldPart(self, self.draw(2 * directions, np.random.default_rng(0)))
+
+    def draw(self, count: int, rng: np.random.Generator) -> Conditions:
+        """Draw from the conditions themselves."""
+        total = self.conditions.weight.sum()
+        place, _ = place_in(self.conditions.weight.ravel()[self._order], shifted_lattice(count, rng)[0])
+        row, column = np.divmod(self._order[place], self.conditions.weight.shape[1])
+        return self.conditions.drawn(row, column, np.full(count, total / count))
+
+    @functools.cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        direction = np.broadcast_to(self.conditions.direction[:, None], self.conditions.speed.shape)
+        return np.lexsort((self.conditions.speed.ravel(), direction.ravel()))
+
+    @property
+    def _whole_circle(self) -> bool:
+        directions = self.data.directions
+        return abs(direction_bin_width(directions) * len(directions) - 360.0) < 1e-6
+
+    def _mean(self, name: str) -> Array:
+        """Return the mean of a quantity over the grid, shape (n,)."""
+        return np.asarray(self.data.values[name].mean(axis=(0, 1, 2)))
+
+    def _by_direction(self, name: str, linear: bool) -> Array:
+        values = self._mean(name)
+        column = self.data.directions[:, None]
+        if len(values) == 1:
+            return np.full(column.shape, values[0])
+        return by_sector(values, column, linear)
+
+    def _turbulence_factor(self, speed: Array) -> Array:
+        """Return the factor of the turbulence intensity; IEC 61400-1, edition 3, for one that applies at 15 m/s."""
+        return 0.75 + 3.8 / speed if self.data.turbulence_at_15 else np.ones(speed.shape)
+
+    def _with_local(self, speed: Array, weight: Array, factor: Array, edges: Array, step: Array) -> Conditions:
+        """Return conditions. edges, step, factor: as in `FieldConditions`."""
+        turbulence_factor = self._turbulence_factor(speed)
+        name = "series_turbulence" if "series_turbulence" in self.data.values else "turbulence"
+        intensity = self._mean(name)[:, None] if name.startswith("series") else self._by_direction(name, True)
+        local = FieldConditions(self.field, factor, turbulence_factor, edges, step.astype(np.int64))
+        return Conditions(
+            self.data.directions, speed, weight, np.array(np.broadcast_to(intensity * turbulence_factor, speed.shape)), local
+        )
+
+    def _weibull(self) -> Conditions:
+        data = self.data
+        directions, speeds = check_directions(data.directions), check_speeds(data.speeds)
+        edges, linear = speed_bin_edges(speeds), self.field.is_linear
+        shape = (len(directions), len(speeds))
+        share = direction_bin_width(directions) / (360.0 / data.sectors)
+        frequency, scale, k = (self._by_direction(name, linear) for name in ("frequency", "weibull_a", "weibull_k"))
+        weight = frequency * share * np.diff(cumulative(edges, scale, k), axis=1)
+        speed = np.array(np.broadcast_to(speeds, shape))
+        every = np.broadcast_to(edges, (shape[0], shape[1] + 1))
+        return self._with_local(speed, weight, np.full(shape, share), every, np.zeros(shape[0]))
+
+    def _table(self) -> Conditions:
+        data = self.data
+        directions = check_directions(data.directions)
+        shape = (len(directions), len(data.speeds))
+        share = direction_bin_width(directions) / (360.0 / data.sectors)
+        probability = self._mean("probability").reshape(data.sectors, len(data.speeds))
+        weight = by_sector(probability, directions, self.field.is_linear) * share
+        speed = np.array(np.broadcast_to(np.maximum(data.speeds, CALM), shape))
+        every = np.broadcast_to(np.arange(shape[1] + 1.0), (shape[0], shape[1] + 1))
+        return self._with_local(speed, weight, np.full(shape, share), every, np.zeros(shape[0]))
+
+    def _series(self) -> Conditions:
+        data, count = self.data, len(self.data.directions)
+        checks.angles(data.directions)
+        if count == 0:
+            raise InputError(f"{data.source}: the time series is empty; expected at least one condition")
+        speed = self._mean("series_speed") if "series_speed" in data.values else data.speeds
+        share = np.full(count, 1.0 / count) if data.weight is None else data.weight
+        checks.probabilities(share, f"{data.source}: weight")
+        ones = np.ones((count, 1))
+        speed = np.maximum(speed, CALM)[:, None]
+        return self._with_local(speed, np.array(share)[:, None], ones, np.ones((count, 2)), np.arange(count))
+
+
+class FieldPart(FieldWind):
+    """Some conditions of a wind that varies over a site."""
+
+    def __init__(self, whole: FieldWind, conditions: Conditions) -> None:
+        self.data, self.field, self.conditions = whole.data, whole.field, conditions
+
+    def extrapolated(self) -> FieldWind:
+        return self
+
+    def describe(self) -> str:
+        return f"{self.conditions.weight.size} conditions of {super().describe()}"
+
+    def coarser(self, directions: int, speeds: Array) -> Distribution:
+        return self
