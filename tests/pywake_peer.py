@@ -8,6 +8,8 @@ from py_wake.deficit_models.utils import ct2a_madsen, ct2a_mom1d
 from py_wake.literature.noj import Jensen_1983
 from py_wake.literature.turbopark import Nygaard_2022
 from py_wake.site import XRSite
+from py_wake.site.distance import StraightDistance
+from py_wake.site.shear import LogShear, PowerShear
 from py_wake.superposition_models import LinearSum, SquaredSum
 from py_wake.wind_farm_models.engineering_models import PropagateDownwind
 from py_wake.wind_turbines import WindTurbine, WindTurbines
@@ -23,6 +25,40 @@ def peer_table(directions, speeds, probability, turbulence_intensity):
         {"P": (("wd", "ws"), probability), "TI": turbulence_intensity}, coords={"wd": directions, "ws": speeds}
     )
     return XRSite(dataset, interp_method="nearest")
+
+
+class ElevatedDistance(StraightDistance):
+    """Straight distances between hubs at their heights above sea level."""
+
+    def __call__(self, src_x_ilk, src_y_ilk, src_h_ilk, wd_l=None, dst_xyh_jlk=None, **others):
+        source, target = self.get_pos(src_x_ilk, src_y_ilk, src_h_ilk, dst_xyh_jlk=dst_xyh_jlk)
+        target = None if dst_xyh_jlk is None else self._lifted(*target)
+        return super().__call__(*self._lifted(*source), wd_l=wd_l, dst_xyh_jlk=target, **others)
+
+    def _lifted(self, x, y, h):
+        return x, y, h + self.site.elevation(np.ravel(x), np.ravel(y)).reshape(np.shape(x))
+
+
+def peer_field(case, distance=None):
+    """PyWake's site for a `field_cases.Case`.
+
+    The directions and speeds of a time series, and the air density, are arguments of its simulation.
+    """
+    data = case.dataset
+    series = [name for name in ("wd", "WD", "ws") if name in data.variables and data[name].dims == ("time",)]
+    data = data.drop_vars([*series, *(name for name in ("Air_density",) if name in data)])
+    if case.is_series:
+        data = data.assign(P=1.0)
+    shear = None
+    if case.sector_shear is not None:
+        kind, values = case.sector_shear
+        shear = PowerShear(100.0, values) if kind == "power" else LogShear(100.0, values)
+    if distance is None:
+        distance = ElevatedDistance() if case.distances == "elevated" else StraightDistance()
+    methods = {"wd": case.interpolation, **dict.fromkeys(("x", "y", "h", "time", "ws"), "linear")}
+    site = XRSite(data, interp_method=methods, shear=shear, distance=distance)
+    site.use_WS_bins = data.attrs.get("speed_bins") == "local"
+    return site
 
 
 def peer_turbine(turbine):

@@ -13,6 +13,7 @@ from leeward.campaign.spec import (
     FarmSpec,
     FullTurbine,
     NeighboursSpec,
+    ShearSpec,
     SiteSpec,
     TimeSeriesSpec,
 )
@@ -23,7 +24,7 @@ from leeward.readers.tables import numbers_in
 
 if TYPE_CHECKING:
     from leeward.layout import Area, LayoutProblem
-    from leeward.wind import Neighbours, Site, Turbine, WakeModel, WindFarm
+    from leeward.wind import Neighbours, Shear, Site, Turbine, WakeModel, WindFarm
 
 MOST_TURBINES = 100_000  # most turbines in one farm; a stored layout cannot hold more
 PROBLEMS_KEPT = 64
@@ -232,18 +233,37 @@ def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
     """Return the site with these values."""
     from leeward.wind import Site
 
-    if spec.time_series is not None:
-        return Site.from_settings(_series(spec.time_series, folder))
+    if spec.field is not None:
+        return Site.from_settings({"field": spec.field.model_dump()})
+    shear = shear_of(spec.shear)
     form = spec.weibull or spec.table
-    if form is not None:
-        return Site.from_settings(form.model_dump())
+    settings = None if form is None else form.model_dump()
+    if spec.time_series is not None:
+        settings = _series(spec.time_series, folder)
+    if settings is not None:
+        site = Site.from_settings(settings)
+        return site if shear is None else site.with_shear(shear)
     return Site.from_file(
         path_in(folder, str(spec.file)),
         directions=spec.wind_directions_deg,
         speeds=spec.wind_speeds_m_s,
         interpolation=spec.interpolation,
         turbulence_intensity=spec.turbulence_intensity,
+        shear=shear,
+        distances=spec.distances or "straight",
+        extrapolate=bool(spec.extrapolate),
     )
+
+
+def shear_of(spec: ShearSpec | None) -> "Shear | None":
+    """Return the shear with these values."""
+    from leeward.wind import Shear
+
+    if spec is None:
+        return None
+    if spec.exponent is not None:
+        return Shear.power(spec.exponent, spec.reference_height_m)
+    return Shear.logarithmic(spec.roughness_length_m or (), spec.reference_height_m)
 
 
 def _series(spec: TimeSeriesSpec, folder: Path | None) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
     forms = ("file", "weibull", "table", "time_series")
     with document.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
         site = complete_site(spec.site, document.folder, document.remarks)
+        _check_grid_crs(site, crs, document.remarks)
     changed = {
         "frozen": True,
         "name": spec.name or printable(Path(document.where).stem),
@@ -81,6 +82,27 @@ def check_crs(name: str) -> None:
         )
 
 
+def _check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None:
+    """Raise InputError if the grid of the wind is in another coordinate system than the areas."""
+    import pyproj
+
+    if site.field is None or len(site.field.x_m) * len(site.field.y_m) == 1:
+        return
+    if site.field.crs is None or crs is None:
+        what = "the areas have" if site.field.crs is not None else "the file of the wind names"
+        remarks.append(f"wind: {what} no coordinate system: both are taken to have the same coordinates")
+        return
+    try:
+        of_grid = pyproj.CRS.from_user_input(site.field.crs)
+    except pyproj.exceptions.CRSError as error:
+        raise InputError(f"names the unknown coordinate system {site.field.crs!r:.60}") from error
+    if not of_grid.equals(pyproj.CRS.from_user_input(crs), ignore_axis_order=True):
+        raise InputError(
+            f"has wind in {of_grid.name}, but the areas are in {crs}; expected one coordinate system: reproject the "
+            "file, or set `crs` for the areas"
+        )
+
+
 def complete_site(spec: SiteSpec, folder: Path | None, remarks: list[str] | None = None) -> SiteSpec:
     """Return the site with its values, read from its file if it has one. remarks: gets notes on how it was read."""
     if spec.built_in is not None:
@@ -92,6 +114,8 @@ def complete_site(spec: SiteSpec, folder: Path | None, remarks: list[str] | None
     if remarks is not None:
         remarks += [f"wind: {note}" for note in site.notes]
     settings = site.settings()
+    if "field" in settings:
+        return SiteSpec.model_validate(settings)
     return SiteSpec.model_validate({"weibull" if "weibull_k" in settings else "table": settings})
 
 

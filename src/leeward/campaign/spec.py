@@ -82,10 +82,59 @@ class TimeSeriesSpec(Strict):
         return self
 
 
+class ShearSpec(Strict):
+    """The increase of the wind speed with height: a power law or a logarithmic law."""
+
+    exponent: FloatOrLists | None = None
+    roughness_length_m: FloatOrLists | None = None
+    reference_height_m: Positive = Field(description="the height at which the wind speeds apply, m")
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Self:
+        one_of(self, ("exponent", "roughness_length_m"), "the law of the shear")
+        return self
+
+
+class PackedSpec(Strict):
+    """An array, compressed."""
+
+    shape: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=4, max_length=4)]
+    sha256: Sha256
+    data: str
+
+
+class PackedShear(Strict):
+    """The shear of a field."""
+
+    kind: Literal["power", "logarithmic"]
+    values: Numbers
+    reference_height_m: Positive
+
+
+class GridSpec(Strict):
+    """Wind that varies over the site, as `leeward.wind.field_data.field_settings` writes it."""
+
+    kind: Literal["weibull", "table", "series"]
+    x_m: Numbers
+    y_m: Numbers
+    heights_m: Numbers
+    wind_directions_deg: Numbers
+    wind_speeds_m_s: list[float]
+    weight: Numbers | None = None
+    interpolation: Literal["nearest", "linear"]
+    local_bins: bool
+    turbulence_at_15: bool
+    distances: Literal["straight", "elevated", "terrain_following"]
+    extrapolate: bool
+    shear: PackedShear | None = None
+    crs: Name | None = None
+    values: dict[str, PackedSpec]
+
+
 class SiteSpec(Strict):
     """The wind, in exactly one form."""
 
-    forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series")
+    forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series", "field")
     built_in: Name | None = None
     file: Name | None = None
     wind_directions_deg: Numbers | None = None  # this key and the next three apply only to a file
@@ -95,11 +144,16 @@ class SiteSpec(Strict):
     weibull: WeibullSpec | None = None
     table: TableSpec | None = None
     time_series: TimeSeriesSpec | None = None
+    field: GridSpec | None = None
+    shear: ShearSpec | None = None
+    distances: Literal["straight", "elevated", "terrain_following"] | None = None  # only for a file, as the next key
+    extrapolate: bool | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.file is None:
-            for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation", "turbulence_intensity"):
+            bins = ("wind_directions_deg", "wind_speeds_m_s", "interpolation", "turbulence_intensity")
+            for name in (*bins, "distances", "extrapolate"):
                 if getattr(self, name) is not None:
                     raise ValueError(
                         f"has {name}, which applies only to a site file (file); "
@@ -390,7 +444,7 @@ class CampaignSpec(Strict):
         return (
             all(farm.area is not None and farm.farm_idx is not None and not farm.exclude for farm in farms)
             and not any(isinstance(turbine, TurbineFile) or turbine.type_idx is None for turbine in types)
-            and (self.site.weibull is not None or self.site.table is not None)
+            and any(form is not None for form in (self.site.weibull, self.site.table, self.site.field))
             and all(entry.file is None and isinstance(entry.turbine, TurbineBase) for entry in self.neighbours)
         )
 

@@ -19,7 +19,7 @@ from leeward.plots.ground import neighbours_of
 from leeward.plots.style import MissingLettersWarning
 from leeward.processes import usable_cores
 from leeward.store import Key
-from leeward.watch import find_result
+from leeward.watch import find_result, neighbours_of as neighbour_positions
 
 if TYPE_CHECKING:
     from leeward.cli.plot import PlotOptions
@@ -98,6 +98,37 @@ def draw_flow(wanted: Wanted) -> Figure:
         points=options.points,
         threads=usable_cores(),
         name=runs.title_of(campaign, key),
+    )
+
+
+def draw_resource(wanted: Wanted) -> Figure:
+    """Draw the wind over the farms of the keys, or over all selected farms, with their layouts on top."""
+    options, campaign, keys = wanted.options, wanted.campaign, list(dict.fromkeys(wanted.keys))
+    if len(wanted.choice.types) > 1:
+        raise InputError(f"{len(wanted.choice.types)} turbine types are given for one map; give one --type")
+    if keys and not wanted.places:
+        raise InputError("--key needs the run or file that has the layout; give its PATH")
+    if not wanted.places:
+        results = []
+    elif keys:
+        results = runs.results_of(wanted.place, keys)
+    else:
+        results = runs.best_results(wanted.place, campaign, wanted.choice)
+    farms = dict.fromkeys(key.farm_idx for key in keys) or wanted.choice.farms or campaign.farms
+    kind = next(iter([*wanted.choice.types, *(key.type_idx for key in keys), *campaign.types]))
+    existing_x, existing_y = neighbour_positions(campaign)
+    return plots.resource_figure(
+        campaign.physics.site,
+        campaign.physics.turbine(kind),
+        [campaign.physics.area(farm) for farm in farms],
+        quantity=options.quantity or "mean-speed",
+        sector=options.sector,
+        height_m=options.height_m,
+        points=options.points,
+        layouts=[(result.x, result.y) for result in results],
+        neighbours=(existing_x, existing_y),
+        threads=usable_cores(),
+        name=runs.title_of(campaign, keys[0]) if len(keys) == 1 else campaign.name,
     )
 
 

@@ -24,8 +24,9 @@ class PlotOptions(Options):
         ...,
         metavar="WHAT",
         help="layout: one layout. map: the best layout of each farm. aep: AEP over the seeds, by farm and type. "
-        "convergence: AEP over the steps of the optimiser. rose: wind rose. flow: wind speeds in a layout. study: a "
-        "figure of a study, see --figure.",
+        "convergence: AEP over the steps of the optimiser. rose: wind rose. flow: wind speeds in a layout. resource: a "
+        "map of wind that varies over the site, without wakes, see --quantity. study: a figure of a study, see "
+        "--figure.",
     )
     output: Path = Option(..., "--output", "-o", help="Picture to write: .png, .svg or .pdf. An old one is replaced.")
     path: str | None = Argument(
@@ -37,9 +38,9 @@ class PlotOptions(Options):
     key: list[str] | None = Option(
         None,
         help="study: the task, such as target0_scenario3. Default: the first one; losses: all layouts. "
-        'layout, flow, convergence: the result to draw: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
-        "Repeatable for convergence. Default: the best result, by AEP, or by capacity factor if installed power "
-        "differs by more than 0.5 %.",
+        'layout, flow, convergence, resource: the result to draw: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type '
+        'name/3". Repeatable for convergence and resource. Default: the best result, by AEP, or by capacity factor if '
+        "installed power differs by more than 0.5 %; resource: the best of each farm.",
     )
     farm: list[str] | None = FARMS
     turbine_type: list[str] | None = TYPES
@@ -50,9 +51,25 @@ class PlotOptions(Options):
         "mean over all winds, weighted by energy.",
     )
     speed: float | None = Option(None, help="flow: free wind speed, m/s; needs --direction.")
-    height_m: float | None = Option(None, help="flow: height above the ground, m. Default: the hub height.")
+    height_m: float | None = Option(
+        None,
+        help="flow, resource: height above the ground, m. Default: the hub height; resource: that of --type, by "
+        "default of the type of --key, else of the first type.",
+    )
     points: int | None = Option(
-        None, help="flow: grid points along the longer side of the map. Default: 800, or 200 for the mean."
+        None,
+        help="flow, resource: grid points along the longer side of the map. Default: 800, or 200 for the mean; "
+        "resource: 150.",
+    )
+    quantity: str | None = Option(
+        None,
+        help="resource: mean-speed: mean free wind speed. gross-yield: yield of one turbine of --type without wakes. "
+        "weibull-a, weibull-k: scale and shape of the Weibull distributions. frequency: share of time of a sector. "
+        "speed-up: factor of the wind speed. turbulence: mean turbulence intensity. elevation: of the terrain. "
+        "Default: mean-speed.",
+    )
+    sector: int | None = Option(
+        None, help="resource: number of a sector of the wind, from 0, which is north. Default: all sectors together."
     )
     figure: str | None = Option(
         None,
@@ -87,7 +104,7 @@ def plot(options: PlotOptions) -> None:
         print(f"written: {options.output}")
         return
     place = None
-    if path is not None or options.campaign is None or what != "rose":
+    if path is not None or options.campaign is None or what not in OF_CAMPAIGN:
         place = given_place(path)
         watch.demand_place(place)
     names = Names(options.campaign, place)
@@ -109,7 +126,7 @@ def _figure_and_path(first: str, second: str | None) -> tuple[str, Path | None]:
 
 def _reject_unused(what: str, options: PlotOptions) -> None:
     """Raise InputError for an option of another figure, which would have no effect."""
-    for name in ("key", "farm", "turbine_type", "campaign", "all_seeds", *OF_FLOW, *OF_STUDY):
+    for name in ("key", "farm", "turbine_type", "campaign", "all_seeds", *OF_FLOW, *OF_RESOURCE, *OF_STUDY):
         belongs_to = [figure for figure, names in FIGURES.items() if name in names]
         value = getattr(options, name)
         if not (value is None or value is False or value == []) and what not in belongs_to:
@@ -118,8 +135,10 @@ def _reject_unused(what: str, options: PlotOptions) -> None:
 
 
 OF_FLOW = ("direction", "speed", "height_m", "points")
+OF_RESOURCE = ("quantity", "sector")
 OF_STUDY = ("figure", "scenarios", "case", "step")
 OF_ALL = ("farm", "turbine_type", "campaign")
+OF_CAMPAIGN = ("rose", "resource")  # figures that need no results
 # The options that each figure has. Each is drawn by draw_... in leeward.cli.figures, that of a study by
 # leeward.cli.study_figures.
 FIGURES = {
@@ -129,5 +148,6 @@ FIGURES = {
     "convergence": ("key", "all_seeds", *OF_ALL),
     "rose": OF_ALL,
     "flow": ("key", *OF_FLOW, *OF_ALL),
+    "resource": ("key", *OF_RESOURCE, "height_m", "points", *OF_ALL),
     "study": ("key", *OF_STUDY),
 }

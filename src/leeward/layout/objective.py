@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError, NotANumberError
+from leeward.layout.gross import GrossYield
 from leeward.layout.problem import LayoutProblem
 from leeward.layout.roses import Stakes
 from leeward.wind import Site, Turbine, WindFarm
@@ -24,6 +25,7 @@ MARGINAL = 2.0  # the same for `worth`
 GAIN = 3.0  # the same for each point of `gain`
 REDUCED_DIRECTIONS, REDUCED_SPEEDS = 360, 8
 PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 360, 1
+TYPICAL_POINTS = 36  # at which the wind is representative of the area
 GROSS_SPEEDS = np.linspace(0.0, 50.0, 1001)  # m/s
 SMART_START_DIRECTIONS = 360
 SMART_START_SPEEDS = (6.0, 8.0, 10.0, 12.0, 14.0)  # those of TopFarm
@@ -56,15 +58,27 @@ class Aep:
 
 
 class Rose(NamedTuple):
-    """A farm on a wind rose. cost: the work of one pair. lacking_gwh: gross yield that only the full rose has."""
+    """A farm on a wind rose. cost: the work of one pair.
+
+    lacking_gwh: gross yield that only the full rose has. gross: of the full rose, if the wind varies over the site.
+    """
 
     farm: WindFarm
     cost: float
     lacking_gwh: float = 0.0
+    gross: GrossYield | None = None
 
     def aep_gwh(self, x: Array, y: Array) -> float:
         """Return the AEP (GWh), with the gross yield of the full rose."""
+        if self.gross is not None:
+            return self.gross.aep_gwh(self.farm, x, y)
         return self.farm.aep_gwh(x, y) + self.lacking_gwh
+
+    def missing_gwh(self, x: Array, y: Array, turbine: Turbine | None = None) -> Array:
+        """Return the gross yield that the rose lacks for turbines at places, GWh, less a constant for each type."""
+        if self.gross is None:
+            return np.zeros(1)
+        return self.gross.missing_gwh(self.farm, x, y, turbine)
 
 
 class Objective:
@@ -77,6 +91,7 @@ class Objective:
 
     def __init__(self, problem: LayoutProblem, function: ObjectiveFunction | None = None) -> None:
         self.farm = problem.farm
+        self._area = problem.area
         self._function = Aep(problem) if function is None else function
         self.work = 0
         self._all = len(problem.min_distances_m)
@@ -84,6 +99,9 @@ class Objective:
         self._one_type = problem.one_type
         if self._one_type and not isinstance(self.farm.turbine, Turbine):
             self.farm = self._on(self.farm.site, self._turbines[0])  # one type for any number of positions
+        if self.farm.site.field is not None:
+            # on their way, turbines may leave the area and the grid
+            self.farm = self._on(self.farm.site.extrapolated())
 
     @functools.cached_property
     def samples(self) -> bool:
@@ -115,6 +133,8 @@ class Objective:
             return self._gradient(self._reduced, x, y)
         self.work += self.step_work
         drawn = self._stakes.draw(SAMPLE, rng) if self._stakes else self.farm.site.draw(SAMPLE, rng)
+        if self._gross is not None:
+            return self._with_gross(self.farm.lost_aep_gradient(x, y, drawn), x, y)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
         return self._uphill(x, y, aep + self._lacking(drawn), by_x, by_y)
 
@@ -124,8 +144,17 @@ class Objective:
 
     def _gradient(self, rose: Rose, x: Array, y: Array) -> tuple[float, Array, Array]:
         self.work += self._work(rose.cost, DERIVATIVES)
+        if rose.gross is not None:
+            return self._with_gross(rose.farm.lost_aep_gradient(x, y), x, y)
         aep, by_x, by_y = rose.farm.aep_gradient(x, y)
         return self._uphill(x, y, aep + rose.lacking_gwh, by_x, by_y)
+
+    def _with_gross(self, lost: tuple[float, Array, Array], x: Array, y: Array) -> tuple[float, Array, Array]:
+        """Return the AEP (GWh) and the derivatives of the objective. lost: AEP less gross yield, with derivatives."""
+        if self._gross is None:
+            raise TypeError("the wind does not vary")
+        gross, east, north = self._gross.gradient(x, y)
+        return self._uphill(x, y, lost[0] + gross, lost[1] + east, lost[2] + north)
 
     def judge(self, x: Array, y: Array) -> tuple[float, float]:
         """Return the objective to compare layouts by, and the AEP (GWh) that it was computed with."""
@@ -140,7 +169,7 @@ class Objective:
     def worth(self, x: Array, y: Array) -> Array:
         """Return roughly what the farm would lose without each turbine, GWh, less a constant for each type."""
         self.work += self._work(self._proposing.cost, MARGINAL)
-        return self._proposing.farm.marginal_aep_gwh(x, y)
+        return self._proposing.farm.marginal_aep_gwh(x, y) + self._proposing.missing_gwh(x, y)
 
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
         """Return roughly what the farm would gain from the turbine `moved` at each point, as `worth` counts it, GWh."""
@@ -148,7 +177,8 @@ class Objective:
         farm, turbine = self._proposing.farm, self._turbines[moved]
         if not self._one_type:
             farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
-        return farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
+        gain = farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
+        return gain + self._proposing.missing_gwh(at_x, at_y, turbine)
 
     def full(self, x: Array, y: Array, judged: tuple[float, float]) -> tuple[float, float]:
         """Return objective and AEP (GWh) on the full rose. judged: the result of `judge`, which may be the same."""
@@ -193,8 +223,17 @@ class Objective:
         return self._full_gross_aep_gwh - self._gross_aep_gwh(conditions)
 
     @functools.cached_property
+    def _gross(self) -> GrossYield | None:
+        return None if self.farm.site.field is None else GrossYield(self.farm)
+
+    @functools.cached_property
     def _full_gross_aep_gwh(self) -> float:
         return self._gross_aep_gwh(self.farm.site.conditions)
+
+    def _typical_wind(self, conditions: Conditions) -> tuple[Array, Array]:
+        """Return mean speeds and weights of conditions over the area, for wind that varies over it."""
+        x, y = self._area.random_points(TYPICAL_POINTS, np.random.default_rng(0))
+        return self.farm.mean_free_wind(x, y, conditions, Counter(self._turbines).most_common(1)[0][0])
 
     @functools.cached_property
     def _gross_power(self) -> Array:
@@ -204,7 +243,8 @@ class Objective:
 
     @functools.cached_property
     def _stakes(self) -> Stakes:
-        return Stakes(self.farm.site.conditions, lambda speed: np.interp(speed, GROSS_SPEEDS, self._gross_power))
+        represent = None if self.farm.site.field is None else self._typical_wind
+        return Stakes(self.farm.site, lambda speed: np.interp(speed, GROSS_SPEEDS, self._gross_power), represent)
 
     @functools.cached_property
     def _full(self) -> Rose:
@@ -228,14 +268,15 @@ class Objective:
             return self._full
         site = self._stakes.reduced(directions, speeds)
         cost = _cost(site)
-        return Rose(self._on(site), cost, self._lacking(site.conditions)) if cost < self._full.cost else self._full
+        if cost >= self._full.cost:
+            return self._full
+        if self._gross is not None:
+            return Rose(self._on(site), cost, gross=self._gross)
+        return Rose(self._on(site), cost, self._lacking(site.conditions))
 
     def _on(self, site: Site, turbines: Turbine | list[Turbine] | None = None) -> WindFarm:
         """Return the farm with another rose, and possibly other turbines."""
-        farm = self.farm
-        return WindFarm(
-            site, turbines or farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=farm.threads
-        )
+        return self.farm.on(site, turbines)
 
 
 def effort_unit(turbines: int) -> int:

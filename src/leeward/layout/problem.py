@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import shapely
 
 from leeward.deprecation import Renamed
 from leeward.errors import InputError
@@ -86,6 +87,9 @@ class LayoutProblem:
         self.min_distances_m = np.array([needed[t] for t in [*self.turbines, *neighbour_types]])
         self._fixed = fixed_x, fixed_y
         self._refuse_what_cannot_fit()
+        if farm.site.field is not None:
+            shape = area.to_shapely()
+            farm.site.field.check_area(shape.bounds, lambda boxes: shapely.intersects(shapely.box(*boxes.T), shape))
 
     room = Renamed("min_distances_m")
 

@@ -6,13 +6,13 @@ a condition is what a strong wake would cost there.
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.wind import Site
 from leeward.wind.conditions import Conditions, place_in, shifted_lattice
-from leeward.wind.table_wind import TableWind
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -21,12 +21,24 @@ DEFICIT = 0.35  # relative: a strong wake, so that speeds somewhat above rated c
 
 
 class Stakes:
-    """The energy at stake in the conditions of a site. power: of all turbines at these wind speeds (m/s), MW."""
+    """The energy at stake in the conditions of a site.
 
-    def __init__(self, conditions: Conditions, power: Callable[[Array], Array]) -> None:
-        self._conditions = conditions
+    power: of all turbines at these wind speeds (m/s), MW. represent: a function that returns typical speeds (m/s) and
+    weights of conditions in the area, both of shape (directions, speeds), for wind that varies over the site.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        power: Callable[[Array], Array],
+        represent: Callable[[Conditions], tuple[Array, Array]] | None = None,
+    ) -> None:
+        self._site = site
+        self._conditions = conditions = site.conditions
         self._power = power
-        self._at_stake = conditions.weight * self._loss(conditions.speed)
+        self._represent = represent
+        self._speed, weight = (conditions.speed, conditions.weight) if represent is None else represent(conditions)
+        self._at_stake = weight * self._loss(self._speed)
 
     def __bool__(self) -> bool:
         """Return whether a wake costs energy in any condition."""
@@ -39,13 +51,81 @@ class Stakes:
         equal parts, from low to high speeds. Each part becomes one condition at its mean speed, with the weight that
         keeps the energy at stake. The gross yield is not kept, so only differences between layouts are meaningful.
         """
+        if self._represent is not None:
+            return self._reduced_field(directions, speeds)
         rows = [
             self._row(members, speeds)
             for members in _groups(self._conditions.direction, directions)
             if self._at_stake[members].any()
         ]
-        columns = (np.array(column) for column in zip(*rows, strict=True))
-        return Site(TableWind.of(Conditions(*columns)))
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        return self._site.with_conditions(Conditions(columns[0], columns[1], columns[2], columns[3]))
+
+    def _reduced_field(self, directions: int, speeds: int) -> Site:
+        """Return `reduced` for wind that varies over the site."""
+        conditions, local = self._conditions, self._conditions.local
+        if local is None or len(conditions.direction) > directions or conditions.speed.shape[1] == 1:
+            return self._site.with_conditions(self._typical(directions, speeds))
+        kept = np.flatnonzero(self._at_stake.any(axis=1))
+        # positions of the new edges of bins among the old ones, and the shares of old bins in the new ones
+        ends = np.cumsum(self._at_stake[kept], axis=1)
+        ends *= speeds / ends[:, -1:]
+        starts = np.concatenate([np.zeros((len(kept), 1)), ends], axis=1)
+        columns = np.arange(starts.shape[1])
+        at = np.stack([np.interp(np.arange(speeds + 1.0), row, columns) for row in starts])
+        edges = np.stack([np.interp(row, columns, local.edges[each]) for row, each in zip(at, kept, strict=True)])
+        begin = np.arange(speeds)[:, None]
+        overlap = np.clip(np.minimum(ends[:, None], begin + 1.0) - np.maximum(starts[:, None, :-1], begin), 0.0, None)
+        share = overlap / overlap.sum(axis=2, keepdims=True)
+
+        def mean(values: Array) -> Array:
+            return np.asarray(np.einsum("dns,ds->dn", share, values[kept]))
+
+        loss = self._loss(mean(self._speed))
+        wanted = self._at_stake[kept].sum(axis=1, keepdims=True) / speeds
+        weight = np.where(loss > 0.0, wanted / np.where(loss > 0.0, loss, 1.0), 0.0)
+        fewer = Conditions(
+            conditions.direction[kept],
+            mean(conditions.speed),
+            weight,
+            mean(conditions.turbulence_intensity),
+            replace(
+                local,
+                factor=np.ones(weight.shape),
+                turbulence_factor=mean(local.turbulence_factor),
+                edges=edges,
+                step=local.step[kept],
+            ),
+        )
+        return self._site.with_conditions(self._weighted(fewer, weight))
+
+    def _weighted(self, conditions: Conditions, weight: Array) -> Conditions:
+        """Return conditions whose typical weights are these."""
+        local = conditions.local
+        if local is None or self._represent is None:
+            raise TypeError("the wind does not vary")
+        _, found = self._represent(conditions)
+        factor = np.where(found > 0.0, weight / np.where(found > 0.0, found, 1.0), 0.0)
+        return replace(conditions, weight=weight, local=replace(local, factor=local.factor * factor))
+
+    def _typical(self, directions: int, speeds: int) -> Conditions:
+        """Return some of the conditions: in each group of directions, those in the middle of equal stakes."""
+        rows, columns, weights = [], [], []
+        for members in _groups(self._conditions.direction, directions):
+            stake = self._at_stake[members].ravel()
+            if not stake.any():
+                continue
+            order = np.argsort(self._speed[members].ravel(), kind="stable")
+            order = order[stake[order] > 0.0]
+            parts = min(speeds, len(order))
+            middle = (np.arange(parts) + 0.5) / parts * stake.sum()
+            chosen = order[np.minimum(np.searchsorted(np.cumsum(stake[order]), middle), len(order) - 1)]
+            row, column = np.divmod(chosen, self._speed.shape[1])
+            rows.append(members[row])
+            columns.append(column)
+            weights.append(stake.sum() / parts / stake[chosen])
+        row, column = np.concatenate(rows), np.concatenate(columns)
+        return self._conditions.drawn(row, column, np.concatenate(weights) * self._conditions.weight[row, column])
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """Return conditions drawn at random, those with more energy at stake more often, and with less weight.

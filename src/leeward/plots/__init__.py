@@ -9,6 +9,7 @@ from leeward.plots.convergence import Convergence, convergence_figure, plot_conv
 from leeward.plots.distribution import AepCell, aep_distribution_figure, plot_aep_distribution
 from leeward.plots.flow import flow_figure, flow_grid, plot_flow
 from leeward.plots.layout import PlacedTurbines, layout_figure, plot_layout, save_layout_picture
+from leeward.plots.resource import plot_resource, resource_figure
 from leeward.plots.rose import plot_wind_rose, wind_rose_figure
 from leeward.plots.style import check_picture_path, save_figure
 
@@ -29,7 +30,9 @@ __all__ = [
     "plot_convergence",
     "plot_flow",
     "plot_layout",
+    "plot_resource",
     "plot_wind_rose",
+    "resource_figure",
     "save_figure",
     "save_layout_picture",
     "wind_rose_figure",

@@ -81,17 +81,8 @@ def flow_grid(
 
     points: along the longer side. around: margin, as a fraction of that side.
     """
-    if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
-        raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
-    *_, (left, low, right, high) = ground.near_neighbours(area.bounds, neighbours)
-    margin = around * max(right - left, high - low)
-    width, height = right - left + 2 * margin, high - low + 2 * margin
-    step = max(width, height) / (points - 1)
-    columns, rows = max(round(width / step) + 1, 2), max(round(height / step) + 1, 2)
-    across = np.linspace(left - margin, right + margin, columns)
-    up = np.linspace(low - margin, high + margin, rows)
-    grid_x, grid_y = np.meshgrid(across, up)
-    return grid_x, grid_y
+    *_, shown = ground.near_neighbours(area.bounds, neighbours)
+    return ground.grid(ground.widened(shown, around), points)
 
 
 def flow_figure(

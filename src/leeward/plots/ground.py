@@ -23,6 +23,7 @@ from leeward.wind import WindFarm
 
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
+MOST_POINTS = 5000  # along the longer side of a grid
 MOST_TICKS = 6
 NEIGHBOUR_LEGEND = "grey: existing turbines"
 SMALLEST_DOT = 0.016  # fraction of the area's longer side; smaller rotors are drawn this large
@@ -43,15 +44,19 @@ class _Ticks(MaxNLocator):
         return super().__call__()
 
 
-def draw_area(ax: Axes, area: Area, *, facecolor: str = SEA, linewidth: float = 1.2) -> None:
-    """Draw all regions of an area with their holes, as one patch."""
+def draw_area(
+    ax: Axes, area: Area, *, facecolor: str = SEA, linewidth: float = 1.2, edgecolor: str = SHORE
+) -> PathPatch:
+    """Draw all regions of an area with their holes, as one patch; return it."""
     rings = []
     for polygon in shapely.get_parts(area.to_shapely()):
         # inner rings run in the opposite direction, which leaves holes blank
         oriented = shapely.geometry.polygon.orient(polygon)
         rings += [Outline(np.asarray(r.coords), closed=True) for r in (oriented.exterior, *oriented.interiors)]
     outline = Outline.make_compound_path(*rings)
-    ax.add_patch(PathPatch(outline, facecolor=facecolor, edgecolor=SHORE, linewidth=linewidth))
+    drawn = PathPatch(outline, facecolor=facecolor, edgecolor=edgecolor, linewidth=linewidth)
+    ax.add_patch(drawn)
+    return drawn
 
 
 def circles(
@@ -105,6 +110,24 @@ def longer_side(bounds: Bounds) -> float:
     """Return the longer side of these bounds, m."""
     left, low, right, high = bounds
     return max(right - left, high - low)
+
+
+def widened(bounds: Bounds, around: float) -> Bounds:
+    """Return bounds with a margin. around: its width, as a fraction of the longer side."""
+    left, low, right, high = bounds
+    margin = around * longer_side(bounds)
+    return left - margin, low - margin, right + margin, high + margin
+
+
+def grid(bounds: Bounds, points: int) -> tuple[Array, Array]:
+    """Return x and y (m) of a square grid; shape (rows, columns). points: along the longer side."""
+    if not (isinstance(points, int | np.integer) and 2 <= points <= MOST_POINTS):
+        raise InputError(f"points is {points!r}; expected a whole number from 2 to {MOST_POINTS}")
+    left, low, right, high = bounds
+    step = longer_side(bounds) / (points - 1)
+    columns, rows = max(round((right - left) / step) + 1, 2), max(round((high - low) / step) + 1, 2)
+    grid_x, grid_y = np.meshgrid(np.linspace(left, right, columns), np.linspace(low, high, rows))
+    return grid_x, grid_y
 
 
 def pair(positions: Positions, what: str) -> tuple[Array, Array]:

@@ -40,16 +40,7 @@ class Choice:
 
 def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
     """Return the known AEPs (GWh) of the selected results, sorted by key; raise BadSourceError if there are none."""
-    if path.is_dir() and run_of(path) is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings about damaged results
-            layouts = open_layouts(path)
-        with layouts:
-            found = {result.key: None if math.isnan(result.aep_gwh) else result.aep_gwh for result in layouts.results()}
-    else:
-        found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
-        if not found:
-            snapshot(path)  # raises an error if the file is damaged
+    found = _aeps(path)
     aeps = {key: aep for key, aep in found.items() if aep is not None and key in choice}
     if not aeps:
         chosen = sum(key in choice for key in found)
@@ -57,6 +48,20 @@ def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
             f"{path}: no result of {choice} has a known AEP ({chosen} results of {choice}, {len(found)} in all)"
         )
     return aeps
+
+
+def _aeps(path: Path) -> dict[Key, float | None]:
+    """Return the AEP (GWh) of every result, or None if it is not known; raise an error if the file is damaged."""
+    if path.is_dir() and run_of(path) is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # warnings about damaged results
+            layouts = open_layouts(path)
+        with layouts:
+            return {result.key: None if math.isnan(result.aep_gwh) else result.aep_gwh for result in layouts.results()}
+    found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
+    if not found:
+        snapshot(path)  # raises an error if the file is damaged
+    return found
 
 
 def best_key(aeps: Mapping[Key, float], campaign: Campaign | None = None) -> tuple[Key, bool]:
@@ -97,15 +102,27 @@ def best_of_each_farm(path: Path, campaign: Campaign, choice: Choice) -> list[Fa
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
         raise BadSourceError(f"{path}: no result belongs to the campaign {campaign.name}; check the campaign file")
+    best = _best_by_farm(aeps, campaign)
+    return [_farm_layout(campaign, result, best[result.key]) for result in results_of(path, list(best))]
+
+
+def best_results(path: Path, campaign: Campaign, choice: Choice) -> list[Result]:
+    """Return the best result of each farm that has one; none if the run has no results of the campaign yet."""
+    aeps = {key: aep for key, aep in _aeps(path).items() if aep is not None and key in choice and key in campaign}
+    return results_of(path, list(_best_by_farm(aeps, campaign)))
+
+
+def _best_by_farm(aeps: Mapping[Key, float], campaign: Campaign) -> dict[Key, bool]:
+    """Return the best key of each farm, and whether it is the best of several types by capacity factor."""
     best: dict[Key, bool] = {}
     for farm, keys in itertools.groupby(sorted(aeps), key=lambda key: key.farm_idx):
         known = {key: aeps[key] for key in keys}
         is_by_factor = is_by_capacity_factor(campaign, farm)
         best[_highest(known, campaign, is_by_factor)] = is_by_factor and len({key.type_idx for key in known}) > 1
-    return [_farm_layout(campaign, result, best[result.key]) for result in _results(path, list(best))]
+    return best
 
 
-def _results(path: Path, keys: Sequence[Key]) -> list[Result]:
+def results_of(path: Path, keys: Sequence[Key]) -> list[Result]:
     """Return these results, or raise an error that names a missing or damaged one."""
     seen = find_results(path, keys)
     return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
@@ -161,7 +178,7 @@ def _unambiguous(names: Mapping[int, str]) -> dict[int, str]:
 def convergences(path: Path, keys: Sequence[Key], campaign: Campaign | None = None) -> list[Convergence]:
     """Return the convergence of these results. campaign: gives installed power that results do not contain."""
     found = []
-    for result in _results(path, keys):
+    for result in results_of(path, keys):
         by_phase = phases_of(result)
         label = f"{result.key}, {yield_words(result.aep_gwh, installed_of(campaign, result))}".removesuffix(", ")
         label = label.replace(", ", "\n") if len(keys) <= ONE_BY_ONE else label  # room for several lines

@@ -17,7 +17,6 @@ from leeward.campaign.execution import Defaults, Execution
 from leeward.campaign.fingerprint import digest, site_settings, turbine_settings
 from leeward.campaign.physics import turbine_of
 from leeward.campaign.validation import validated
-from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
 from leeward.readers.document import Document, plain
 from leeward.store import Evaluation, EvaluationKey, Value, utc_now
@@ -227,8 +226,7 @@ class Study:
         neighbours = self.neighbours(key.scenario_idx)
         groups = [Group(one.x, one.y, one.turbine, one.first, one.end) for one in neighbours]
         power = farm.evaluate(groups, [*self.cases, "none"])
-        weight = farm.site.conditions.weight
-        totals = {case: np.einsum("tds,ds->", values, weight) * GWH_PER_MW for case, values in power.items()}
+        totals = {case: farm.aep_gwh(values) for case, values in power.items()}
         target = self.target(key.target_idx)
         details: dict[str, Value] = {
             "target": self.targets[key.target_idx],
@@ -274,7 +272,8 @@ class Study:
         if isinstance(wind, Series):
             wind = Series(wind.direction[:2], wind.speed[:2], wind.turbulence_intensity[:2], wind.hours_per_step)
         reach = 5.0 * turbine.rotor_diameter_m
-        farm = ScenarioFarm(site_with(wind, None), turbine, [0.0, reach], [0.0, 0.0], self._wake_model({}))
+        site = site_with(wind, None).extrapolated()  # the turbines are anywhere
+        farm = ScenarioFarm(site, turbine, [0.0, reach], [0.0, 0.0], self._wake_model({}))
         farm.evaluate([Group(np.array([0.0, reach]), np.array([reach, reach]), turbine)], ["all", "external"])
 
     def _kept(self, power: Mapping[str, Floats]) -> dict[str, Floats]:

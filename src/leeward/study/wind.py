@@ -64,6 +64,8 @@ def site_with(wind: Wind, turbulence_intensity: float | None) -> "Site":
         return Site.from_time_series(wind.direction, wind.speed, intensity)
     if turbulence_intensity is None:
         return site_of(wind)
+    if wind.field is not None:
+        return site_of(wind).with_turbulence(turbulence_intensity)
     data = wind.model_dump(exclude_none=True)
     for form in ("weibull", "table", "time_series"):
         if form in data:

@@ -98,6 +98,8 @@ def local_of(conditions: Conditions) -> LocalWind | None:
         filled = _padded(values, parts, mode).reshape(directions * parts, -1)
         return _padded(filled, LANES, mode) if filled.shape[1] > 1 else filled
 
+    if speeds == 1:
+        return LocalWind(local.field, local.rows(conditions.direction, conditions.speed))
     edges = np.pad(local.edges, ((0, 0), (0, parts * size - speeds)), mode="edge")
     each = [edges[:, part * size : (part + 1) * size + 1] for part in range(parts)]
     stacked = np.stack(each, axis=1).reshape(directions * parts, size + 1)
@@ -111,10 +113,8 @@ def local_of(conditions: Conditions) -> LocalWind | None:
     return LocalWind(local.field, filled.rows(np.repeat(conditions.direction, parts), rows(conditions.speed, "edge")))
 
 
-def blocks(
-    wind: Wind, turbines: Places, points: Places = NO_PLACES, local: LocalWind | None = None
-) -> Iterator[Block]:
-    """Yield all conditions in blocks of a fixed size. points: to evaluate. local: the wind at each place, if it varies."""
+def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES, local: LocalWind | None = None) -> Iterator[Block]:
+    """Yield all conditions in blocks of a fixed size. points: to evaluate. local: the wind at places, if it varies."""
     # differences of large coordinates are exact; sums of their products are not
     x, y = (float(turbines.x[0]), float(turbines.y[0])) if len(turbines.x) else (0.0, 0.0)
     if local is not None:
@@ -125,6 +125,17 @@ def blocks(
     size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
         yield Block(places, x, y, wind, local, begin, min(begin + size, directions), extent, at)
+
+
+def by_condition(by_row: Array, shape: tuple[int, ...]) -> Array:
+    """Return values of shape (places, rows, lanes), as kernels use them, in the shape (places, directions, speeds).
+
+    shape: (directions, speeds).
+    """
+    directions, count = shape
+    parts = by_row.shape[1] // directions  # directions may be repeated, to split their speeds
+    kept = by_row[:, :, : -(-count // parts)]
+    return kept.reshape(len(by_row), directions, parts * kept.shape[2])[:, :, :count]
 
 
 def each_block(work: Callable[[Block], T], parts: Iterator[Block], threads: int) -> Iterator[T]:
@@ -155,7 +166,7 @@ class Engine:
         self.turbines = list(turbines)
         self.density = density
         self._model = model
-        self._turbulence = (float(turbulence_intensity.min()), float(turbulence_intensity.max()))
+        self.turbulence = (float(turbulence_intensity.min()), float(turbulence_intensity.max()))
         self._options_by_extent: dict[float, Model] = {}
 
     def __getstate__(self) -> dict[str, object]:
@@ -168,7 +179,7 @@ class Engine:
 
     def with_turbine(self, turbine: Turbine) -> "Engine":
         """Return an engine with one more turbine type."""
-        return Engine([*self.turbines, turbine], self._model, np.array(self._turbulence), self.density)
+        return Engine([*self.turbines, turbine], self._model, np.array(self.turbulence), self.density)
 
     def power(self, block: Block, speeds: Array = NO_SPEEDS) -> Array:
         """Return the weighted power of each turbine, MW. Fill `speeds` of shape (turbines, elements), if given."""
@@ -176,37 +187,55 @@ class Engine:
         self._kernels.energy(*self._arguments(block), power, speeds)
         return power
 
-    def gradient(self, block: Block, counted: Array) -> Array:
-        """Return the weighted power of each turbine (MW), and derivatives of the counted sum by x and by y (MW/m)."""
+    def lost_power(self, block: Block) -> Array:
+        """Return the weighted power of each turbine less its power without wakes (MW), for wind that varies."""
+        power, arguments = np.zeros(len(block.places.x)), self._arguments(block)
+        self._kernels.energy(*arguments, power, NO_SPEEDS)
+        self._add_gross(block, block.places, arguments[1], np.full(len(power), -1.0), power, NO_ADJOINTS)
+        return power
+
+    def gradient(self, block: Block, counted: Array, of_loss: bool = False) -> Array:
+        """Return the weighted power of each turbine (MW), and derivatives of the counted sum by x and by y (MW/m).
+
+        of_loss: subtract the power without wakes, for wind that varies.
+        """
         sums = np.zeros((3, len(counted)))
-        adjoints = NO_ADJOINTS
+        arguments, adjoints = self._arguments(block), NO_ADJOINTS
         if block.local is not None:
-            elements = (block.end - block.begin) * block.wind.speed.shape[2]
-            adjoints = block.local.adjoints(len(counted), elements, turbulence=self._model.uses_turbulence)
-        self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2], adjoints)
+            adjoints = self._adjoints(block, block.local, len(counted), self._model.uses_turbulence)
+        self._kernels.gradient(*arguments, counted, sums[0], sums[1], sums[2], adjoints)
         if block.local is not None:
+            if of_loss:
+                self._add_gross(block, block.places, arguments[1], -counted, sums[0], adjoints)
             at = self._where(block, block.places)
             block.local.add_slopes(block.begin, block.end, *at, adjoints, sums[1], sums[2])
         return sums
 
-    def gross(self, block: Block, by_position: bool = False) -> Array:
-        """Return the weighted power without wakes of a turbine at each of the block's points, MW; shape (1, points).
+    def gross(self, block: Block) -> Array:
+        """Return the weighted power (MW) of a turbine without wakes at each of the block's points, if the wind varies.
 
-        With `by_position`, add its derivatives by x and by y (MW/m); shape (3, points). Only for wind that varies.
+        Its derivatives by x and by y (MW/m) follow; shape (3, points).
         """
         if block.local is None:
             raise TypeError("the wind does not vary")
-        count = len(block.at.x)
-        sums = np.zeros((3 if by_position else 1, count))
-        wind, adjoints = self._wind_at(block, block.at), NO_ADJOINTS
-        if by_position:
-            elements = (block.end - block.begin) * wind.speed.shape[2]
-            adjoints = block.local.adjoints(count, elements, turbulence=False)
-        block.local.gross_power(wind, block.at.kind, self._kinds.curves, sums[0], adjoints)
-        if by_position:
-            at = self._where(block, block.at)
-            block.local.add_slopes(block.begin, block.end, *at, adjoints, sums[1], sums[2])
+        sums = np.zeros((3, len(block.at.x)))
+        adjoints = self._adjoints(block, block.local, len(block.at.x), False)
+        wind = self._wind_at(block, block.at)
+        self._add_gross(block, block.at, wind, np.ones(len(block.at.x)), sums[0], adjoints)
+        at = self._where(block, block.at)
+        block.local.add_slopes(block.begin, block.end, *at, adjoints, sums[1], sums[2])
         return sums
+
+    def _adjoints(self, block: Block, local: LocalWind, count: int, turbulence: bool) -> Adjoints:
+        elements = (block.end - block.begin) * block.wind.speed.shape[2]
+        return local.adjoints(count, elements, turbulence=turbulence)
+
+    def _add_gross(
+        self, block: Block, places: Places, wind: Wind, factor: Array, power: Array, adjoints: Adjoints
+    ) -> None:
+        if block.local is None:
+            raise TypeError("the wind does not vary")
+        block.local.add_gross_power(wind, places.kind, self._kinds.curves, factor, power, adjoints)
 
     def wind_at(self, wind: Wind, local: LocalWind | None, places: Places) -> Wind:
         """Return the wind in all directions, with a row for each place if it varies."""
@@ -313,7 +342,7 @@ class Engine:
 
     def _reaches(self, radii: Array, extent: float) -> Array:
         """Return how far wakes reach rotors of these radii (m), squared; shape (types, radii, bins)."""
-        low, high = self._turbulence
+        low, high = self.turbulence
         reaches: Array = self._kernels.reaches(self._kinds, self._model.parameters(), radii, extent, low, high)
         return reaches
 

@@ -12,7 +12,7 @@ from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, each_block, local_of, wind_of
+from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, by_condition, each_block, local_of, wind_of
 from leeward.wind.field import LocalWind
 from leeward.wind.flow import Flow, NextTurbineMap
 from leeward.wind.kernels.data import Places, Wind
@@ -35,8 +35,8 @@ class Simulation:
     """The results of each turbine of a layout over a year.
 
     aep_gwh, gross_aep_gwh (without wakes), power_mw and effective_speed_m_s (means over all conditions): shape
-    (turbines,). With `per_condition`: effective speed, power and power without wakes in each of the `conditions`, shape
-    (turbines, directions, speeds).
+    (turbines,). With `per_condition`: effective speed, power, power without wakes and weight in each of the
+    `conditions`, shape (turbines, directions, speeds).
     """
 
     aep_gwh: Array
@@ -46,6 +46,7 @@ class Simulation:
     condition_speed_m_s: Array | None = None
     condition_power_mw: Array | None = None
     condition_gross_power_mw: Array | None = None
+    condition_weight: Array | None = None
 
     condition_free_power_mw = Renamed("condition_gross_power_mw")
     free_aep_gwh = Renamed("gross_aep_gwh")
@@ -117,9 +118,18 @@ class WindFarm:
             self.neighbours = Neighbours(x, y, tuple(others))
         farm_types = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
         index = {turbine: i for i, turbine in enumerate(dict.fromkeys([*farm_types, *others]))}
+        if site.field is not None:
+            for each in index:
+                site.field.check_height(each.hub_height_m, each.name)
+            site.field.check_places(x, y, "neighbour ")
         self._engine = Engine(list(index), self.wake_model, site.turbulence_range, site.density_range)
         self._farm_kinds = np.array([index[turbine] for turbine in farm_types], dtype=np.uint32)
         self._neighbours = Places(x, y, np.array([index[turbine] for turbine in others], dtype=np.uint32))
+
+    def on(self, site: Site, turbine: Turbine | Sequence[Turbine] | None = None) -> "WindFarm":
+        """Return the farm on another site, and possibly with other turbines."""
+        turbine = self.turbine if turbine is None else turbine
+        return WindFarm(site, turbine, self.wake_model, neighbours=self.neighbours, threads=self.threads)
 
     def aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Return the annual energy production, GWh."""
@@ -156,21 +166,24 @@ class WindFarm:
         """Return energy, effective wind speed and wake loss of each turbine; `per_condition` adds each condition."""
         places = self._placed(x, y)
         turbines = self._farm_turbines(places)
-        conditions = self.site.conditions
         power, speeds = self._with_speeds(places)
-        free = np.array([t.power_mw(conditions.speed) for t in turbines]).reshape(speeds.shape)
+        free, weight, density = self._free_wind(places)
+
+        def power_at(values: Array) -> Array:
+            every = np.broadcast_to(values, speeds.shape)
+            found = np.array([t.power_mw(s) for t, s in zip(turbines, every, strict=True)]).reshape(speeds.shape)
+            return found * density
+
+        gross = power_at(free)
         return Simulation(
             aep_gwh=power * GWH_PER_MW,
-            gross_aep_gwh=np.einsum("tds,ds->t", free, conditions.weight) * GWH_PER_MW,
-            effective_speed_m_s=np.einsum("tds,ds->t", speeds, conditions.weight) / conditions.weight.sum(),
-            conditions=conditions,
+            gross_aep_gwh=np.einsum("tds,tds->t", gross, weight) * GWH_PER_MW,
+            effective_speed_m_s=np.einsum("tds,tds->t", speeds, weight) / weight.sum(axis=(1, 2)),
+            conditions=self.site.conditions,
             condition_speed_m_s=speeds if per_condition else None,
-            condition_power_mw=(
-                np.array([t.power_mw(s) for t, s in zip(turbines, speeds, strict=True)]).reshape(speeds.shape)
-                if per_condition
-                else None
-            ),
-            condition_gross_power_mw=free if per_condition else None,
+            condition_power_mw=power_at(speeds) if per_condition else None,
+            condition_gross_power_mw=gross if per_condition else None,
+            condition_weight=weight if per_condition else None,
         )
 
     def wake_loss(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -230,6 +243,63 @@ class WindFarm:
         parts = each_block(lambda block: engine.gains(block, counted), some, self.threads)
         return np.asarray(sum(parts) * GWH_PER_MW)
 
+    def lost_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+        """Return the AEP less the gross yield, GWh: a number below 0, for wind that varies over the site."""
+        return float(self._total(self._engine.lost_power, self._placed(x, y)).sum()) * GWH_PER_MW
+
+    def lost_aep_gradient(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
+    ) -> tuple[float, Array, Array]:
+        """Return `lost_aep_gwh` and its derivatives with respect to each x and each y, GWh/m; see `aep_gradient`."""
+        places = self._placed(x, y)
+        counted = self._counted(places)
+        total = self._total(lambda block: self._engine.gradient(block, counted, of_loss=True), places, conditions)
+        power, by_x, by_y = total * GWH_PER_MW
+        return float(power.sum()), by_x, by_y
+
+    def gross_aep_gradient(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        conditions: Conditions | None = None,
+        *,
+        turbine: Turbine | None = None,
+    ) -> tuple[Array, Array, Array]:
+        """Return the AEP (GWh) of each of the farm's turbines without wakes, and its derivatives by its x and y, GWh/m.
+
+        conditions: as in `aep_gradient`. turbine: its type, by default the farm's, or one for each position.
+        """
+        if turbine is None:
+            engine, at = self._engine, self._farm_places(x, y, is_complete=True)
+        else:
+            engine, at = self._next_turbines(turbine, x, y)
+        wind, local = (self._wind, self._local) if conditions is None else (wind_of(conditions), local_of(conditions))
+        if local is None:
+            given = self.site.conditions if conditions is None else conditions
+            each = [float(np.vdot(t.power_mw(given.speed), given.weight)) for t in engine.turbines]
+            gross = np.array(each)[at.kind]
+            total = np.stack([gross, np.zeros(len(at.x)), np.zeros(len(at.x))])
+        else:
+            blocks_of_points = blocks(wind, NO_PLACES, at, local)
+            total = np.asarray(sum(each_block(engine.gross, blocks_of_points, self.threads)))
+        power, by_x, by_y = total * GWH_PER_MW
+        return power, by_x, by_y
+
+    def mean_free_wind(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions, turbine: Turbine
+    ) -> tuple[Array, Array]:
+        """Return speed (m/s) and weight of conditions without wakes, means over points at the hub of a turbine.
+
+        Shape (directions, speeds).
+        """
+        engine, at = self._next_turbines(turbine, x, y)
+        local = local_of(conditions)
+        if local is None:
+            return conditions.speed, conditions.weight
+        wind = engine.wind_at(wind_of(conditions), local, at)
+        speed, weight = (by_condition(each, conditions.speed.shape).mean(axis=0) for each in (wind.speed, wind.weight))
+        return speed, weight
+
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the AEP (GWh) that the farm would lose without each of its turbines.
 
@@ -247,7 +317,10 @@ class WindFarm:
 
     def _placed(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
         """Return the farm's turbines, then the neighbours."""
-        return _joined(self._farm_places(x, y, is_complete=True), self._neighbours)
+        farm = self._farm_places(x, y, is_complete=True)
+        if self.site.field is not None:
+            self.site.field.check_places(farm.x, farm.y, "turbine ")
+        return _joined(farm, self._neighbours)
 
     def _neighbours_first(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
         """Return the neighbours, which do not change as a farm grows, then the first turbines of the farm."""
@@ -277,6 +350,9 @@ class WindFarm:
         engine = self._engine
         new = turbine or engine.turbines[0]
         x, y = coordinates(at_x, at_y, "at_")  # unlike turbines, points may coincide
+        if self.site.field is not None:
+            self.site.field.check_places(x, y, "point ")
+            self.site.field.check_height(new.hub_height_m, new.name)
         if new not in engine.turbines:
             engine = engine.with_turbine(new)
         return engine, Places(x, y, np.full(len(x), engine.turbines.index(new), dtype=np.uint32))
@@ -296,9 +372,7 @@ class WindFarm:
     def _local(self) -> LocalWind | None:
         return local_of(self.site.conditions)
 
-    def _total(
-        self, work: Callable[[Block], Array], places: Places, conditions: Conditions | None = None
-    ) -> Array:
+    def _total(self, work: Callable[[Block], Array], places: Places, conditions: Conditions | None = None) -> Array:
         """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines).
 
         conditions: by default those of the site.
@@ -320,11 +394,26 @@ class WindFarm:
         for part, speed in each_block(power_and_speeds, blocks(self._wind, places, local=self._local), self.threads):
             power += part
             speeds.append(speed)
-        directions, count = self.site.conditions.speed.shape
-        _, rows, filled = self._wind.speed.shape  # directions may be repeated, to split their speeds
-        parts = rows // directions
-        by_row = np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)[:, :, : -(-count // parts)]
-        return power[:farm], by_row.reshape(farm, directions, parts * by_row.shape[2])[:, :, :count]
+        _, rows, filled = self._wind.speed.shape
+        by_row = np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)
+        return power[:farm], self._by_condition(by_row)
+
+    def _free_wind(self, places: Places) -> tuple[Array, Array, Array]:
+        """Return the free speed and the weight at each farm turbine in each condition, and the relative air density.
+
+        Shape (turbines, directions, speeds), or what broadcasts to it.
+        """
+        conditions, local = self.site.conditions, self._local
+        shape = (self._farm_size(places), *conditions.speed.shape)
+        if local is None:
+            return conditions.speed[None], np.broadcast_to(conditions.weight, shape), np.ones(1)
+        farm = places.part(slice(shape[0]))
+        wind = self._engine.wind_at(self._wind, local, farm)
+        density = self._by_condition(wind.density) if len(wind.density) else np.ones(1)
+        return self._by_condition(wind.speed), np.broadcast_to(self._by_condition(wind.weight), shape), density
+
+    def _by_condition(self, by_row: Array) -> Array:
+        return by_condition(by_row, self.site.conditions.speed.shape)
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import CALM, Array
-from leeward.wind.field_data import SHEARS, FieldData, Mask
+from leeward.wind.field_data import ANY_HEIGHT, SHEARS, FieldData, Mask
 from leeward.wind.kernels.data import Adjoints, Curves, Field, Indices, Places, Rows, Wind
 
 Integers = npt.NDArray[np.int64]
@@ -87,7 +87,7 @@ class WindField:
         return float(west), float(south), float(east), float(north)
 
     def check_places(self, x: Array, y: Array, what: str) -> None:
-        """Raise InputError if a place lies outside the grid or in a cell without values. what: the first words of it."""
+        """Raise InputError if a place lies outside the grid or in a cell without values. what: its kind."""
         if self.extrapolate:
             return
         west, south, east, north = self.bounds
@@ -104,6 +104,17 @@ class WindField:
                 raise InputError(
                     f"{what}{i} at ({x[i]:.10g}, {y[i]:.10g}) is where {self.data.source} has no {name} (NaN)"
                 )
+
+    def has_wind(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
+        """Return whether the wind is known at places: inside the grid, and in cells without missing values."""
+        if self.extrapolate:
+            return np.ones(len(x), dtype=bool)
+        west, south, east, north = self.bounds
+        known = (x >= west) & (x <= east) & (y >= south) & (y <= north)
+        row, column = (_interval(axis, at) for axis, at in ((self.values.y, y), (self.values.x, x)))
+        for mask in self.data.missing.values():
+            known &= ~_any_corner(mask)[row, column]
+        return known
 
     def check_area(self, bounds: tuple[float, float, float, float], touches: Callable[[Array], Array]) -> None:
         """Raise InputError if an area lies outside the grid or touches a cell without values.
@@ -129,24 +140,27 @@ class WindField:
         x, y = self.values.x, self.values.y
         for name, mask in self.data.missing.items():
             rows, columns = np.nonzero(_any_corner(mask))
-            ends = [axis[np.minimum(cells + step, len(axis) - 1)] for step in (0, 1) for axis, cells in ((x, columns), (y, rows))]
+            ends = [
+                axis[np.minimum(cells + step, len(axis) - 1)]
+                for step in (0, 1)
+                for axis, cells in ((x, columns), (y, rows))
+            ]
             for i in np.flatnonzero(touches(np.stack(ends, axis=1)))[:1]:
                 raise InputError(
-                    f"{self.data.source}: {name} is missing (NaN) near ({ends[0][i]:.10g}, {ends[1][i]:.10g}), inside the "
-                    "area; exclude this part from the area, or complete the file"
+                    f"{self.data.source}: {name} is missing (NaN) near ({ends[0][i]:.10g}, {ends[1][i]:.10g}), inside "
+                    "the area; exclude this part from the area, or complete the file"
                 )
 
     def check_height(self, height: float, name: str) -> None:
         """Raise InputError if the levels of the grid do not bracket the hub height of a turbine. name: its name."""
         levels = self.values.height
-        if len(levels) == 1 and self.data.shear is not None:
+        if len(levels) == 1 and (self.data.shear is not None or levels[0] == ANY_HEIGHT):
             return
         if not levels[0] - 1e-6 <= height <= levels[-1] + 1e-6:
             at = f"at {levels[0]:g} m" if len(levels) == 1 else f"from {levels[0]:g} to {levels[-1]:g} m"
             raise InputError(
                 f"{name} has its hub at {height:g} m, but the wind in {self.data.source} is given {at} above ground; "
-                "give it at heights that bracket the hub"
-                + (", or set shear" if len(levels) == 1 else "")
+                "give it at heights that bracket the hub" + (", or set shear" if len(levels) == 1 else "")
             )
 
     def _extent(self) -> str:
@@ -162,9 +176,14 @@ class WindField:
         if (low <= [x.max(), y.max()]).all() and (high >= [x.min(), y.min()]).all():
             return "its coordinates look like kilometres; expected metres"
         return (
-            "check that both have the same coordinate system, or allow extrapolation (extrapolate: true), which uses the "
-            "wind at the border of the grid"
+            "check that both have the same coordinate system, or allow extrapolation (extrapolate: true), which uses "
+            "the wind at the border of the grid"
         )
+
+    def with_equal_weights(self) -> "WindField":
+        """Return the field with weights that are the same at all places."""
+        names = ("frequency", "weibull_a", "weibull_k", "cumulated")
+        return replace(self, values=self.values._replace(**dict.fromkeys(names, NONE)))
 
     def extrapolated(self) -> "WindField":
         """Return the field without an error outside the grid: the values at its border apply there."""
@@ -197,7 +216,7 @@ def _any_corner(mask: Mask) -> Mask:
 
 
 def sectors_at(direction: Array, count: int, linear: bool) -> tuple[Integers, Integers, Array]:
-    """Return the sectors around directions, and the position between them (0 .. 1): the nearest sector if not linear."""
+    """Return the sectors around directions, and the position between them (0 .. 1); the nearest one if not linear."""
     position = np.asarray(direction, dtype=np.float64) / (360.0 / count)
     if not linear:
         nearest = np.floor(position + 0.5).astype(np.int64) % count
@@ -229,6 +248,23 @@ class FieldConditions:
             np.stack([self.edges[row, column], self.edges[row, column + 1]], axis=1),
             self.step[row],
         )
+
+    def in_order(self, order: Integers) -> "FieldConditions":
+        """Return the same conditions with their directions in another order."""
+        values = (self.factor[order], self.turbulence_factor[order], self.edges[order], self.step[order])
+        return FieldConditions(self.field, *values)
+
+    def one_wind(self, local_turbulence: bool) -> "FieldConditions":
+        """Return how a single condition with the weight 1 varies. Values of a time series do not count.
+
+        local_turbulence: True if the turbulence intensity varies too.
+        """
+        values = self.field.with_equal_weights().values._replace(series_speed=NONE, series_turbulence=NONE)
+        if not local_turbulence:
+            values = values._replace(turbulence=NONE)
+        one = np.ones((1, 1))
+        field, step = replace(self.field, values=values), np.zeros(1, dtype=np.int64)
+        return FieldConditions(field, one, one, np.ones((1, 2)), step)
 
     def rows(self, direction: Array, speed: Array) -> Rows:
         """Return the conditions in the form that the kernels need. direction, speed: those of `Conditions`."""
@@ -271,7 +307,12 @@ def _kernels() -> Mapping[str, Any]:
     def compiled(module: ModuleType, name: str) -> Any:
         return kernel(getattr(module, name), "resource", source=Path(str(module.__file__)))
 
-    homes = {"local_wind": resource, "fill_ground": resource, "gross_power": resource, "position_slopes": resource_slopes}
+    homes = {
+        "local_wind": resource,
+        "fill_ground": resource,
+        "gross_power": resource,
+        "position_slopes": resource_slopes,
+    }
     return {name: compiled(module, name) for name, module in homes.items()}
 
 
@@ -317,7 +358,7 @@ class LocalWind:
         return places._replace(ground=self._terrain(places.x, places.y)[0])
 
     def _terrain(self, x: Array, y: Array) -> Array:
-        """Return the elevation of the terrain (m) at places, and its slopes to the east and north; shape (3, places)."""
+        """Return the elevation of the terrain (m) and its slopes to the east and north at places; shape (3, places)."""
         if not self.field.has_ground:
             return np.empty((3, 0))
         found = np.empty((3, len(x)))
@@ -325,7 +366,7 @@ class LocalWind:
         return found
 
     def adjoints(self, count: int, elements: int, *, turbulence: bool) -> Adjoints:
-        """Return empty arrays for the derivatives with respect to what varies. turbulence: False if it has no effect."""
+        """Return arrays for the derivatives with respect to what varies. turbulence: False if it has no effect."""
         field = self.field
         shape = (count, elements)
 
@@ -354,6 +395,11 @@ class LocalWind:
             by_x += adjoints.ground * east
             by_y += adjoints.ground * north
 
-    def gross_power(self, wind: Wind, kind: Indices, curves: Curves, mean_power: Array, adjoints: Adjoints) -> None:
-        """Add the power (MW) of a turbine at each place without wakes to `mean_power`. wind: the result of `at`."""
-        _kernels()["gross_power"](wind.speed, wind.weight, wind.density, kind, curves, mean_power, adjoints)
+    def add_gross_power(
+        self, wind: Wind, kind: Indices, curves: Curves, factor: Array, mean_power: Array, adjoints: Adjoints
+    ) -> None:
+        """Add the power (MW) of a turbine at each place without wakes, times a factor (places,), to `mean_power`.
+
+        wind: the result of `at`. Add its derivatives with respect to the wind to `adjoints`.
+        """
+        _kernels()["gross_power"](wind.speed, wind.weight, wind.density, kind, curves, factor, mean_power, adjoints)

@@ -34,6 +34,7 @@ LIMITS = {  # of each quantity; densities are relative to 1.225 kg/m3
     "series_speed": (0.0, 100.0, "metres per second from 0 to 100"),
     "series_turbulence": (0.0, 2.0, "a fraction, such as 0.08 (per cent? divide by 100)"),
 }
+ANY_HEIGHT = 0.0  # m: the only level of a grid that applies at all heights
 SLACK = 0.02  # frequencies of files are rounded: their sum may differ from 1 by this much
 MOST_BYTES = 2 << 30
 
@@ -77,13 +78,14 @@ class Shear:
 class FieldData:
     """Wind that varies over a site.
 
-    kind: "weibull", "table" or "series". x, y, heights: points of the grid, m, increasing; one value does not vary.
+    kind: "weibull", "table" or "series". x, y, heights: points of the grid, m, increasing; one value does not
+    vary. A single height `ANY_HEIGHT` applies everywhere.
     values: quantities of shape (y, x, heights, n); the axes may also have the length 1. n is the number of sectors or
     1; that of `probability` is sectors x speeds; that of a series is the number of steps. `LIMITS` has their names and
     units. directions: centres of the bins, or the direction of each step, which wakes follow. speeds: centres of the
     bins, or the reference speed of each step, m/s. weight: of the steps, a share of the time.
     interpolation: "nearest" or "linear" between sectors. local_bins: bins of speed move with the local speed.
-    turbulence_at_15: the turbulence intensity applies at 15 m/s; at other speeds it is multiplied by 0.75 + 3.8 / speed.
+    turbulence_at_15: the turbulence intensity applies at 15 m/s; at others it is multiplied by 0.75 + 3.8 / speed.
     distances: one of `DISTANCES`. extrapolate: outside the grid, the values at its border apply. crs: coordinate system
     of the grid, if known. source: name of the file, for errors.
     """
@@ -115,9 +117,13 @@ class FieldData:
             if name not in self.values:
                 raise InputError(f"{self.source}: has no {name}; expected {', '.join(NEEDED[self.kind])}")
         if sum(values.nbytes for values in self.values.values()) > MOST_BYTES:
-            raise InputError(f"{self.source}: the grid has more than {MOST_BYTES >> 30} GiB of values; select a part of it")
+            raise InputError(
+                f"{self.source}: the grid has more than {MOST_BYTES >> 30} GiB of values; select a part of it"
+            )
         if self.distances != "straight" and "elevation" not in self.values:
-            raise InputError(f"{self.source}: distances is {self.distances!r}, which needs the elevation of the terrain")
+            raise InputError(
+                f"{self.source}: distances is {self.distances!r}, which needs the elevation of the terrain"
+            )
         for name, values in self.values.items():
             self._check_shape(name, values)
             self._check_values(name, values)
@@ -129,9 +135,9 @@ class FieldData:
     def sectors(self) -> int:
         """Return the number of sectors."""
         if self.kind == "table":
-            return self.values["probability"].shape[3] // len(self.speeds)
+            return int(self.values["probability"].shape[3]) // len(self.speeds)
         if self.kind == "weibull":
-            return self.values["frequency"].shape[3]
+            return int(self.values["frequency"].shape[3])
         names = ("speed_up", "turbulence", "density")
         return max((self.values[name].shape[3] for name in names if name in self.values), default=1)
 
@@ -153,11 +159,11 @@ class FieldData:
             allowed = (1, self.sectors * len(self.speeds)) if name == "probability" else (1, self.sectors)
             if values.shape[3] not in allowed:
                 raise InputError(
-                    f"{self.source}: {name} has {values.shape[3]} sectors; expected 1 or {self.sectors}, as the others have"
+                    f"{self.source}: {name} has {values.shape[3]} sectors; expected 1 or {self.sectors}, as others have"
                 )
         elif values.shape[3] != len(self.directions):
             raise InputError(
-                f"{self.source}: {name} has {values.shape[3]} steps; expected {len(self.directions)}, one for each direction"
+                f"{self.source}: {name} has {values.shape[3]} steps; expected {len(self.directions)}, one each"
             )
 
     def _check_values(self, name: str, values: Array) -> None:
@@ -184,15 +190,15 @@ class FieldData:
             )
 
     def _missing(self) -> list[tuple[str, Mask]]:
-        return [(name, np.isnan(values).any(axis=(2, 3))) for name, values in self.values.items()]
+        return [(name, _any_missing(values)) for name, values in self.values.items()]
 
 
 def check_axis(axis: Array, name: str, source: str) -> None:
     """Raise InputError unless the coordinates are finite and increase."""
     if axis.ndim != 1 or not len(axis):
         raise InputError(
-            f"{source}: {name} has the shape {axis.shape}; expected one coordinate for each column or row (rotated grids "
-            "are not supported)"
+            f"{source}: {name} has the shape {axis.shape}; expected one coordinate for each column or row (rotated "
+            "grids are not supported)"
         )
     for i in np.flatnonzero(~np.isfinite(axis))[:1]:
         raise InputError(f"{source}: {name}[{i}] is {axis[i]}; expected a finite number")
@@ -203,12 +209,17 @@ def check_axis(axis: Array, name: str, source: str) -> None:
         )
 
 
+def _any_missing(values: Array) -> Mask:
+    """Return the points of the grid with a NaN, shape (y, x)."""
+    return np.asarray(np.isnan(values).any(axis=(2, 3)))
+
+
 def filled(values: Array) -> Array:
     """Return values with each NaN replaced by that of a neighbouring point of the grid; other values are unchanged.
 
     They only serve optimisers, which may pass through places without values. A layout there is rejected.
     """
-    bad = np.isnan(values).any(axis=(2, 3))
+    bad = _any_missing(values)
     values = np.ascontiguousarray(values, dtype=np.float64)
     if not bad.any():
         return values
@@ -292,24 +303,25 @@ def field_settings(data: FieldData) -> dict[str, Any]:
 
 def from_field_settings(settings: Mapping[str, Any]) -> FieldData:
     """Return the field with these settings."""
-    axes = {name: np.array(settings[key], dtype=np.float64) for name, key in AXES.items()}
-    shear, weight = settings.get("shear"), settings.get("weight")
+
+    def numbers(name: str) -> Array:
+        return np.array(settings[name], dtype=np.float64)
+
+    shear = settings.get("shear")
     return FieldData(
         kind=settings["kind"],
+        x=numbers("x_m"),
+        y=numbers("y_m"),
+        heights=numbers("heights_m"),
         values={name: unpacked(each, f"values.{name}") for name, each in settings["values"].items()},
-        weight=None if weight is None else np.array(weight, dtype=np.float64),
+        directions=numbers("wind_directions_deg"),
+        speeds=numbers("wind_speeds_m_s"),
+        weight=None if settings.get("weight") is None else numbers("weight"),
+        interpolation=settings["interpolation"],
+        local_bins=settings["local_bins"],
+        turbulence_at_15=settings["turbulence_at_15"],
         shear=None if shear is None else Shear(shear["kind"], tuple(shear["values"]), shear["reference_height_m"]),
+        distances=settings["distances"],
+        extrapolate=settings["extrapolate"],
         crs=settings.get("crs"),
-        **{name: settings[name] for name in PLAIN},
-        **axes,
     )
-
-
-AXES = {
-    "x": "x_m",
-    "y": "y_m",
-    "heights": "heights_m",
-    "directions": "wind_directions_deg",
-    "speeds": "wind_speeds_m_s",
-}
-PLAIN = ("interpolation", "local_bins", "turbulence_at_15", "distances", "extrapolate")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import Array, one_or_more
-from leeward.wind.field_data import FieldData, Shear
+from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear
 from leeward.wind.weibull import DEFAULT_DIRECTIONS, DEFAULT_SPEEDS
 
 if TYPE_CHECKING:
@@ -83,15 +83,17 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     directions = (
         _step_directions(data, where)
         if is_series
-        else DEFAULT_DIRECTIONS if options.directions is None else one_or_more(options.directions, "directions")
+        else DEFAULT_DIRECTIONS
+        if options.directions is None
+        else one_or_more(options.directions, "directions")
     )
     heights = _axis(data, "h")
-    if len(heights) == 1 and options.shear is not None and abs(heights[0] - options.shear.reference_height_m) > 1e-6:
-        if "h" in data.coords:
-            raise InputError(
-                f"{where}: gives the wind at {heights[0]:g} m, and shear has reference_height_m "
-                f"{options.shear.reference_height_m:g}; expected the same"
-            )
+    reference = heights[0] if options.shear is None else options.shear.reference_height_m
+    if "h" in data.coords and len(heights) == 1 and abs(heights[0] - reference) > 1e-6:
+        raise InputError(
+            f"{where}: gives the wind at {heights[0]:g} m, but shear has reference_height_m {reference:g}; expected "
+            "the same height"
+        )
     return FieldData(
         kind=kind,
         x=_axis(data, "x"),
@@ -134,7 +136,7 @@ def _check_dimensions(data: "xarray.Dataset", where: str) -> None:
 def _axis(data: "xarray.Dataset", name: str) -> Array:
     """Return the coordinates of an axis; one number for an axis that does not vary."""
     if name not in data.coords:
-        return np.zeros(1)
+        return np.full(1, ANY_HEIGHT)
     return np.atleast_1d(np.asarray(data[name].values, dtype=np.float64))
 
 
@@ -158,8 +160,8 @@ def _step_directions(data: "xarray.Dataset", where: str) -> Array:
             return np.asarray(data[name].values, dtype=np.float64) % FULL_CIRCLE
     if "WD" in data:
         raise InputError(
-            f"{where}: WD depends on {', '.join(map(str, data['WD'].dims))}, but wakes follow one direction in each step; "
-            "add a variable wd (time) with that direction"
+            f"{where}: WD depends on {', '.join(map(str, data['WD'].dims))}, but wakes follow one direction in each "
+            "step; add a variable wd (time) with that direction"
         )
     raise InputError(f"{where}: has no wd; expected the wind direction of each step, a variable wd (time)")
 
@@ -176,13 +178,17 @@ def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Ite
         if is_series and given not in ("WS", "TI"):
             raise InputError(f"{where}: {given} depends on time; expected only WS, TI and the direction to do so")
         if given == "WS" and not is_series:
-            raise InputError(f"{where}: WS does not depend on time; expected Speedup, a factor of the wind speed, instead")
+            raise InputError(
+                f"{where}: WS does not depend on time; expected Speedup, a factor of the wind speed, instead"
+            )
         if given == "WS" and kind != "series":
             raise InputError(f"{where}: has WS (time), but no time")
         last = ("time",) if is_series else ("wd", "ws") if given == "P" else ("wd",)
         extra = [each for each in variable.dims if each not in ("x", "y", "h", *last) and data.sizes[each] > 1]
         if extra:
-            raise InputError(f"{where}: {given} depends on {', '.join(map(str, extra))}; expected x, y, h and {last[0]}")
+            raise InputError(
+                f"{where}: {given} depends on {', '.join(map(str, extra))}; expected x, y, h and {last[0]}"
+            )
         values = _ordered(variable, last)
         if "wd" in variable.dims:
             values = _open_circle(data, where, values)

@@ -39,6 +39,17 @@ class FieldWind(Distribution):
         density = self.data.values.get("density")
         return (1.0, 1.0) if density is None else (float(density.min()), float(density.max()))
 
+    def fewer_directions(self) -> "FieldWind":
+        """Return wind with one direction for each sector, if only the nearest one counts; else with a few for each."""
+        data = self.data
+        if data.kind == "series" or not self._whole_circle:
+            return self
+        count = data.sectors if data.interpolation == "nearest" else 3 * data.sectors
+        if len(data.directions) <= count or (data.kind == "table" and len(data.directions) % count):
+            return self
+        equal = np.asarray(np.arange(count) * (360.0 / count), dtype=np.float64)
+        return FieldWind(replace(data, directions=equal), self.field)
+
     def extrapolated(self) -> "FieldWind":
         """Return the wind without an error outside its grid; see `WindField.extrapolated`."""
         return FieldWind(self.data, self.field.extrapolated())
@@ -100,14 +111,20 @@ class FieldWind(Distribution):
         """Return the factor of the turbulence intensity; IEC 61400-1, edition 3, for one that applies at 15 m/s."""
         return 0.75 + 3.8 / speed if self.data.turbulence_at_15 else np.ones(speed.shape)
 
-    def _with_local(self, speed: Array, weight: Array, factor: Array, edges: Array, step: Array) -> Conditions:
+    def _with_local(
+        self, speed: Array, weight: Array, factor: Array, edges: Array, step: npt.NDArray[np.int64]
+    ) -> Conditions:
         """Return conditions. edges, step, factor: as in `FieldConditions`."""
         turbulence_factor = self._turbulence_factor(speed)
         name = "series_turbulence" if "series_turbulence" in self.data.values else "turbulence"
         intensity = self._mean(name)[:, None] if name.startswith("series") else self._by_direction(name, True)
-        local = FieldConditions(self.field, factor, turbulence_factor, edges, step.astype(np.int64))
+        local = FieldConditions(self.field, factor, turbulence_factor, edges, step)
         return Conditions(
-            self.data.directions, speed, weight, np.array(np.broadcast_to(intensity * turbulence_factor, speed.shape)), local
+            self.data.directions,
+            speed,
+            weight,
+            np.array(np.broadcast_to(intensity * turbulence_factor, speed.shape)),
+            local,
         )
 
     def _weibull(self) -> Conditions:
@@ -120,7 +137,7 @@ class FieldWind(Distribution):
         weight = frequency * share * np.diff(cumulative(edges, scale, k), axis=1)
         speed = np.array(np.broadcast_to(speeds, shape))
         every = np.broadcast_to(edges, (shape[0], shape[1] + 1))
-        return self._with_local(speed, weight, np.full(shape, share), every, np.zeros(shape[0]))
+        return self._with_local(speed, weight, np.full(shape, share), every, np.zeros(shape[0], dtype=np.int64))
 
     def _table(self) -> Conditions:
         data = self.data
@@ -131,7 +148,7 @@ class FieldWind(Distribution):
         weight = by_sector(probability, directions, self.field.is_linear) * share
         speed = np.array(np.broadcast_to(np.maximum(data.speeds, CALM), shape))
         every = np.broadcast_to(np.arange(shape[1] + 1.0), (shape[0], shape[1] + 1))
-        return self._with_local(speed, weight, np.full(shape, share), every, np.zeros(shape[0]))
+        return self._with_local(speed, weight, np.full(shape, share), every, np.zeros(shape[0], dtype=np.int64))
 
     def _series(self) -> Conditions:
         data, count = self.data, len(self.data.directions)
@@ -152,8 +169,11 @@ class FieldPart(FieldWind):
     def __init__(self, whole: FieldWind, conditions: Conditions) -> None:
         self.data, self.field, self.conditions = whole.data, whole.field, conditions
 
-    def extrapolated(self) -> FieldWind:
+    def fewer_directions(self) -> FieldWind:
         return self
+
+    def extrapolated(self) -> FieldWind:
+        return FieldPart(FieldWind(self.data, self.field.extrapolated()), self.conditions)
 
     def describe(self) -> str:
         return f"{self.conditions.weight.size} conditions of {super().describe()}"

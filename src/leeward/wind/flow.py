@@ -1,7 +1,7 @@
 """The flow between the turbines of a farm, at many points: wind speeds, and the yield of one more turbine."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind.checks import Array, coordinates, finite, positive, turbulence
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import NO_PLACES, Engine, blocks, each_block, local_of, wind_of
+from leeward.wind.engine import NO_PLACES, Engine, blocks, by_condition, each_block, local_of, wind_of
 from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import Known, Places, Wind
 from leeward.wind.turbine import Turbine
@@ -24,7 +24,7 @@ class Flow:
     at_x, at_y of every method: points, in metres, of any shape; the result has the same shape. Points may coincide with
     each other and with turbines. The wind speed is that at the point itself, not averaged over a rotor.
     height_m: above the ground; by default the mean hub height of the farm's turbines. The free wind is the same at
-    every height, because sites have no shear.
+    every height unless the site has shear or a grid with heights. Where a grid has no wind, the result is NaN.
     """
 
     _engine: Engine
@@ -54,14 +54,19 @@ class Flow:
         else:
             intensity = float(turbulence(float(turbulence_intensity), "turbulence_intensity"))
         one = Conditions(np.array([direction]), np.array([[speed]]), np.array([[1.0]]), np.array([[intensity]]))
-        return self._weighted(one, self._engine.in_turbulence(one.turbulence_intensity), at_x, at_y, height_m)
+        local = self._conditions.local
+        if local is not None:
+            one = replace(one, local=local.one_wind(turbulence_intensity is None))
+        return self._weighted(one, self._engine.in_turbulence(self._turbulence_range(one)), at_x, at_y, height_m)
 
     def mean_speed(self, at_x: npt.ArrayLike, at_y: npt.ArrayLike, *, height_m: float | None = None) -> Array:
         """Return the mean wind speed (m/s) at each point over all conditions of the site, weighted by energy.
 
         The weights are `energy_weights`. Winds that bring no energy (calms and storms) do not count.
         """
-        weighted = replace(self._conditions, weight=self.energy_weights())
+        weighted, local = replace(self._conditions, weight=self.energy_weights()), self._conditions.local
+        if local is not None:
+            weighted = replace(weighted, local=replace(local, field=local.field.with_equal_weights()))
         return self._weighted(weighted, self._engine, at_x, at_y, height_m)
 
     def energy_weights(self) -> Array:
@@ -70,16 +75,35 @@ class Flow:
         The weight of a condition is its probability times the power of the farm's turbines, without neighbours, in the
         free wind, divided by the sum of these products.
         """
-        counts = Counter(self._farm_turbines)
-        power = sum(count * np.asarray(turbine.power_mw(self._conditions.speed)) for turbine, count in counts.items())
-        energy: Array = self._conditions.weight * power
+        return self._energy()[0]
+
+    def _energy(self) -> tuple[Array, float]:
+        """Return `energy_weights`, and the mean free wind speed with these weights, m/s."""
+        energy, moment = np.zeros(self._conditions.speed.shape), 0.0
+        for turbine, count, speed, weight in self._free_winds():
+            part = count * weight * np.asarray(turbine.power_mw(speed))
+            energy += part
+            moment += float((part * speed).sum())
         if not energy.sum() > 0:
             raise InputError("the farm yields no energy in this wind, so an energy-weighted mean does not exist")
-        return np.asarray(energy / energy.sum())
+        return np.asarray(energy / energy.sum()), moment / float(energy.sum())
+
+    def _free_winds(self) -> Iterator[tuple[Turbine, int, Array, Array]]:
+        """Yield turbines of the farm, the number of them, and free speed and weight there in each condition."""
+        conditions = self._conditions
+        if conditions.local is None:
+            for turbine, count in Counter(self._farm_turbines).items():
+                yield turbine, count, conditions.speed, conditions.weight
+            return
+        shape = conditions.speed.shape
+        for i, turbine in enumerate(self._farm_turbines):
+            place = self._placed.part(slice(i, i + 1))
+            wind = self._engine.wind_at(wind_of(conditions), local_of(conditions), place)
+            yield turbine, 1, *(by_condition(each, shape)[0] for each in (wind.speed, wind.weight))
 
     def free_mean_speed(self) -> float:
-        """Return the value of `mean_speed` where there are no wakes, m/s."""
-        return float((self.energy_weights() * self._conditions.speed).sum())
+        """Return the value of `mean_speed` where there are no wakes, m/s; at the turbines, if the wind varies."""
+        return self._energy()[1]
 
     @property
     def hub_height_m(self) -> float:
@@ -107,7 +131,15 @@ class Flow:
         total = np.zeros(len(x))
         for part in each_block(lambda block: engine.flow(block, height), parts, self._threads):
             total += part
+        if conditions.local is not None:
+            total[~conditions.local.field.has_wind(x, y)] = np.nan
         return total.reshape(shape)
+
+    def _turbulence_range(self, one: Conditions) -> Array:
+        """Return the turbulence intensities that can occur in one condition."""
+        if one.local is None or not one.local.field.varies_turbulence:
+            return one.turbulence_intensity
+        return np.array(self._engine.turbulence)
 
 
 class NextTurbineMap:
@@ -143,7 +175,7 @@ class NextTurbineMap:
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Keep only these points."""
-        self._at = Places(*(values[which] if len(values) else values for values in self._at))
+        self._at = self._at.part(which)
         if self._local is not None:
             rows = (values[which] if len(values) > 1 else values for values in self._at_wind[2:])
             self._at_wind = Wind(*self._at_wind[:2], *rows)

@@ -47,7 +47,7 @@ def wind_rose(site: Site, sectors: int | None = None, speed_classes: Sequence[fl
         raise InputError(f"speed_classes are {list(speed_classes)!r:.80}; expected increasing speeds in m/s")
     if sectors is not None and not (isinstance(sectors, int) and sectors >= 1):
         raise InputError(f"sectors is {sectors!r}; expected a whole number, 1 or more")
-    settings = site.settings()
+    settings = site.settings() if site.field is None else {}  # those of a field hold all values of its grid
     site_sectors = len(settings.get("sector_frequency", ()))
     if site_sectors and settings["interpolation"] == "nearest" and sectors in (None, site_sectors):
         return WindRose(_from_weibull(settings, begins), tuple(begins.tolist()))

@@ -10,13 +10,15 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, positions
-from leeward.wind.conditions import Conditions
-from leeward.wind.engine import NO_PLACES, Block, Engine, extent_of, local_of, wind_of
+from leeward.wind.conditions import GWH_PER_MW, Conditions
+from leeward.wind.engine import NO_PLACES, Block, Engine, by_condition, extent_of, local_of, wind_of
+from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import ELEMENTS, Places, Wind
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
 
+MOST_ELEMENTS = 1 << 20  # places x rows x speeds of the local wind in one call
 CASES = ("all", "external", "internal", "none")
 
 
@@ -73,10 +75,29 @@ class ScenarioFarm:
             found["none"] = self._none.copy()
         return {case: found[case] for case in cases}
 
+    def aep_gwh(self, power: Array) -> float:
+        """Return the AEP of the target from the result of one case, GWh."""
+        conditions = self.site.conditions
+        local = local_of(conditions)
+        if local is None or not local.field.varies_weight:
+            return float(np.einsum("tds,ds->", power, conditions.weight)) * GWH_PER_MW
+        _, places, _ = self._placed([])
+        weight = by_condition(self._engine.wind_at(wind_of(conditions), local, places).weight, conditions.speed.shape)
+        return float(np.einsum("tds,tds->", power, weight)) * GWH_PER_MW
+
     @functools.cached_property
     def _none(self) -> Array:
-        speed = self.site.conditions.speed
-        return np.array([turbine.power_mw(speed) for turbine in self._turbines]).reshape(-1, *speed.shape)
+        conditions = self.site.conditions
+        local, speeds = local_of(conditions), [conditions.speed] * len(self._x)
+        if local is None:
+            return np.array([t.power_mw(s) for t, s in zip(self._turbines, speeds, strict=True)])
+        _, places, _ = self._placed([])
+        wind = self._engine.wind_at(wind_of(conditions), local, places)
+        every = np.broadcast_to(
+            by_condition(wind.speed, conditions.speed.shape), (len(self._x), *conditions.speed.shape)
+        )
+        power = np.array([t.power_mw(s) for t, s in zip(self._turbines, every, strict=True)])
+        return power * by_condition(wind.density, conditions.speed.shape) if len(wind.density) else power
 
     @functools.cached_property
     def _internal(self) -> Array:
@@ -85,9 +106,17 @@ class ScenarioFarm:
     @functools.cached_property
     def _wind(self) -> Wind:
         """The conditions in the order of the kernel; each row has all of its speeds."""
+        return wind_of(self._conditions)
+
+    @functools.cached_property
+    def _local(self) -> LocalWind | None:
+        return local_of(self._conditions)
+
+    @functools.cached_property
+    def _conditions(self) -> Conditions:
         given, order = self.site.conditions, self._order
         parts = (given.speed[order], given.weight[order], given.turbulence_intensity[order])
-        return wind_of(Conditions(given.direction[order], *parts))  # TODO
+        return Conditions(given.direction[order], *parts, None if given.local is None else given.local.in_order(order))
 
     def _among(self, groups: Sequence[Group]) -> tuple[Array, Array]:
         """Return the power in the external case and with all wakes."""
@@ -109,10 +138,19 @@ class ScenarioFarm:
             stands[:, number] = (self._order >= one.first) & (self._order < (rows if one.end is None else one.end))
         shape = (len(self._x), rows, lanes)
         external, everything = np.zeros(shape), np.zeros(shape)
-        origin = Places(places.x - self._x[0], places.y - self._y[0], places.kind)
+        if self._local is not None:
+            places = self._local.on_ground(places)
         x, y = float(self._x[0]), float(self._y[0])
-        block = Block(origin, x, y, self._wind, None, 0, rows, extent_of(origin.x, origin.y), NO_PLACES)
-        engine.cases(block, len(self._x), group, stands, reached, external, everything)
+        origin = Places(places.x - x, places.y - y, places.kind, places.ground)
+        extent = extent_of(origin.x, origin.y)
+        # the wind at each place needs memory: some rows at a time
+        step = rows if self._local is None else max(1, MOST_ELEMENTS // (len(places.x) * lanes))
+        for begin in range(0, rows, step):
+            part = slice(begin, min(begin + step, rows))
+            block = Block(origin, x, y, self._wind, self._local, part.start, part.stop, extent, NO_PLACES)
+            powers = np.zeros((2, len(self._x), part.stop - begin, lanes))
+            engine.cases(block, len(self._x), group, stands[part], reached[part], *powers)
+            external[:, part], everything[:, part] = powers
         back = np.argsort(self._order, kind="stable")
         speeds = self.site.conditions.speed.shape[1]
         return external[:, back, :speeds], everything[:, back, :speeds]
@@ -129,10 +167,16 @@ class ScenarioFarm:
         number = {turbine: i for i, turbine in enumerate(self._engine.turbines)}
         kind = np.array([number[turbine] for turbine in turbines], dtype=np.uint32)
         x, y = (np.concatenate([part[axis] for part in parts]) for axis in (0, 1))
+        if self.site.field is not None:
+            self.site.field.check_places(self._x, self._y, "turbine ")
+            self.site.field.check_places(x[len(self._x) :], y[len(self._x) :], "neighbour ")
         group = np.repeat(np.arange(len(parts), dtype=np.uint32), [len(part[0]) for part in parts])
         return self._engine, Places(x, y, kind), group
 
     def _new_engine(self, turbines: Sequence[Turbine]) -> Engine:
+        if self.site.field is not None:
+            for turbine in turbines:
+                self.site.field.check_height(turbine.hub_height_m, turbine.name)
         turbulence, density = self.site.turbulence_range, self.site.density_range
         return Engine(list(dict.fromkeys(turbines)), self._model, turbulence, density)
 

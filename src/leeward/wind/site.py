@@ -20,11 +20,11 @@ from leeward.readers.wind_file import read_wind
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Conditions, Distribution
 from leeward.wind.field import WindField
-from leeward.wind.field_data import FieldData, Shear, from_field_settings
+from leeward.wind.field_data import Shear, from_field_settings
 from leeward.wind.field_dataset import FieldOptions
-from leeward.wind.field_wind import FieldWind
+from leeward.wind.field_wind import FieldPart, FieldWind
 from leeward.wind.site_file import dataset_wind, pywake_site, read_site_file, with_shear
-from leeward.wind.table_wind import series_wind, table_wind
+from leeward.wind.table_wind import TableWind, series_wind, table_wind
 from leeward.wind.weibull import WeibullWind
 
 if TYPE_CHECKING:
@@ -90,6 +90,27 @@ class Site:
     def crs(self) -> str | None:
         """Return the coordinate system of wind on a grid, if it is known."""
         return None if self.field is None else self.field.data.crs
+
+    def with_turbulence(self, turbulence_intensity: float) -> "Site":
+        """Return a site on a grid with another turbulence intensity, the same everywhere."""
+        if not isinstance(self.distribution, FieldWind):
+            raise InputError("the wind is the same everywhere; give its turbulence intensity when you create the site")
+        data = self.distribution.data
+        values = {name: each for name, each in data.values.items() if not name.endswith("turbulence")}
+        values["turbulence"] = np.full((1, 1, 1, 1), turbulence_intensity)
+        return Site(FieldWind(replace(data, values=values, turbulence_at_15=False)), self.notes)
+
+    def fewer_directions(self) -> "Site":
+        """Return wind with the same gross yield in fewer directions, or nearly the same, if that is possible."""
+        if not isinstance(self.distribution, FieldWind):
+            return self
+        return Site(self.distribution.fewer_directions(), self.notes)
+
+    def with_conditions(self, conditions: Conditions) -> "Site":
+        """Return a site with these conditions, made of its own."""
+        if not isinstance(self.distribution, FieldWind):
+            return Site(TableWind.of(conditions), self.notes)
+        return Site(FieldPart(self.distribution, conditions), self.notes)
 
     def extrapolated(self) -> "Site":
         """Return the same wind without an error outside its grid, where the wind at the border applies."""
@@ -233,7 +254,9 @@ class Site:
             notes: list[str] = []
             return Site(read_site_file(path, options, notes), tuple(notes))
         if distances != "straight" or extrapolate:
-            raise InputError(f"{path}: distances and extrapolate apply to wind on a grid, which this file does not have")
+            raise InputError(
+                f"{path}: distances and extrapolate apply to wind on a grid, which this file does not have"
+            )
         wind = read_wind(path)
         given = {"wind_directions_deg": directions, "wind_speeds_m_s": speeds, "interpolation": interpolation}
         given = {name: value for name, value in given.items() if value is not None}

@@ -121,8 +121,8 @@ def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribut
         data = data.drop_vars([each for each in ("Air_density",) if each in data])  # PyWake ignores it
         if getattr(site.distance, "wind_direction", "wd") != "wd":
             raise InputError(
-                f"{name}: its distance has wind_direction={site.distance.wind_direction!r}, but leeward's wakes follow the "
-                "direction of the whole site; expected wind_direction='wd'"
+                f"{name}: its distance has wind_direction={site.distance.wind_direction!r}, but leeward's wakes follow "
+                "the direction of the whole site; expected wind_direction='wd'"
             )
         if type(site.distance).__name__ == "TerrainFollowingDistance" and options.distances == "straight":
             notes.append(f"{name}: distances are straight here; PyWake's site has TerrainFollowingDistance")
@@ -136,7 +136,9 @@ def pywake_shear(shear: Any, name: str) -> Shear:
     """Return a shear model of PyWake."""
     kind = type(shear).__name__
     if getattr(shear, "interp_method", "nearest") != "nearest" or kind not in ("PowerShear", "LogShear"):
-        raise InputError(f"{name}: has the shear {kind}, which leeward lacks; expected PowerShear or LogShear by sector")
+        raise InputError(
+            f"{name}: has the shear {kind}, which leeward lacks; expected PowerShear or LogShear by sector"
+        )
     values = np.atleast_1d(np.asarray((shear.alpha if kind == "PowerShear" else shear.z0).values, dtype=np.float64))
     values = values[:-1] if len(values) > 1 else values  # the last one repeats the first
     make = Shear.power if kind == "PowerShear" else Shear.logarithmic

@@ -327,7 +327,9 @@ def make_cases(formulas: Formulas, sweep: Sweep):
                 for rank in range(last_target + 1):
                     if standing.matters[rank]:
                         largest = classify(standing, wakes, rank)
-                        add_wakes(standing, wakes, rank, largest, wind, row, places.ground, kinds, model, states, scratch)
+                        add_wakes(
+                            standing, wakes, rank, largest, wind, row, places.ground, kinds, model, states, scratch
+                        )
                         add_power(standing, rank, wind, row, kinds, model, states, external_power, all_power)
 
     return cases

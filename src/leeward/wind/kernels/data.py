@@ -45,6 +45,11 @@ class Places(NamedTuple):
     kind: Indices
     ground: Floats = NONE
 
+    def part(self, which: Any) -> "Places":
+        """Return some of the places. which: a slice or a mask."""
+        ground = self.ground[which] if len(self.ground) else self.ground
+        return Places(self.x[which], self.y[which], self.kind[which], ground)
+
 
 class Wind(NamedTuple):
     """Wind conditions.
@@ -198,8 +203,8 @@ class Scratch(NamedTuple):
     """Scratch arrays of the loops; the last axis has ELEMENTS.
 
     gathered: the inputs of pairs, shape (rows, elements): the fields of `Rotor`, then of the model's `Source` and, for
-    a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows, elements). spare: one number
-    for each element, such as diameters (m).
+    a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows, elements). spare: one
+    number for each element, such as diameters (m).
     """
 
     gathered: Floats

@@ -1,4 +1,4 @@
-"""The gradient: the loops of `sweep` with derivatives, then reverse mode from power to positions and to the free wind."""
+"""The gradient: the loops of `sweep` with derivatives, then reverse mode from power to positions and free wind."""
 
 import numpy as np
 

@@ -56,7 +56,10 @@ def corners(values, cell, index):
     """Return the values at the four corners of a cell: south-west, south-east, north-west, north-east."""
     row, column, level = cell.row, cell.column, cell.level
     south_west, south_east = node(values, row, column, level, index), node(values, row, column + 1, level, index)
-    north_west, north_east = node(values, row + 1, column, level, index), node(values, row + 1, column + 1, level, index)
+    north_west, north_east = (
+        node(values, row + 1, column, level, index),
+        node(values, row + 1, column + 1, level, index),
+    )
     if cell.up > 0.0:
         low, high = 1.0 - cell.up, cell.up
         level += 1
@@ -233,11 +236,11 @@ def fill_ground(field, x, y, ground, by_x, by_y):
         by_x[i], by_y[i] = slopes_in(field.elevation, cell, 0)
 
 
-def gross_power(speed, weight, density, kind, curves, mean_power, adjoints):
+def gross_power(speed, weight, density, kind, curves, factor, mean_power, adjoints):
     """Add the weighted power (MW) of a turbine at each place, without wakes, to `mean_power` (places,).
 
-    speed, weight, density: as in `Wind`. kind: type of the turbine. Fill in the derivatives with respect to speed,
-    weight and density in `adjoints`, if they have rows.
+    speed, weight, density: as in `Wind`. kind: type of the turbine. factor: of its power; shape (places,). Add the
+    derivatives with respect to speed, weight and density to `adjoints`, if they have rows.
     """
     _, directions, lanes = weight.shape
     for i in range(len(kind)):
@@ -250,10 +253,10 @@ def gross_power(speed, weight, density, kind, curves, mean_power, adjoints):
                 total += share[lane] * power * relative
                 k = g * lanes + lane
                 if adjoints.weight.size:
-                    adjoints.weight[i, k] = power * relative
+                    adjoints.weight[i, k] += factor[i] * power * relative
                 if adjoints.speed.size:
                     slope = power_and_thrust_slopes(free[lane], kind[i], curves)[0]
-                    adjoints.speed[i, k] = share[lane] * slope * relative
+                    adjoints.speed[i, k] += factor[i] * share[lane] * slope * relative
                 if adjoints.density.size:
-                    adjoints.density[i, k] = share[lane] * power
-        mean_power[i] += total
+                    adjoints.density[i, k] += factor[i] * share[lane] * power
+        mean_power[i] += factor[i] * total

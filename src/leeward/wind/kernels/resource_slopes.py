@@ -178,12 +178,13 @@ def position_slopes(field, rows, begin, end, x, y, height, adjoints, by_x, by_y)
                     by_factor = add_weight_slopes(rows, at, factor, sectors, together, by_sector)
                     together[:] = 0.0
             by_speed = lanes_in(adjoints.speed, i, g, lanes)
-            east, north = add_speed_slopes(
-                field, rows, at, cell, height[i], sectors, by_speed, by_factor, by_sector
-            )
+            east, north = add_speed_slopes(field, rows, at, cell, height[i], sectors, by_speed, by_factor, by_sector)
             by_x[i] += east
             by_y[i] += north
-            by_turbulence, by_density = lanes_in(adjoints.turbulence, i, g, lanes), lanes_in(adjoints.density, i, g, lanes)
+            by_turbulence, by_density = (
+                lanes_in(adjoints.turbulence, i, g, lanes),
+                lanes_in(adjoints.density, i, g, lanes),
+            )
             east, north = add_other_slopes(field, rows, at, cell, by_turbulence, by_density, by_sector)
             by_x[i] += east
             by_y[i] += north

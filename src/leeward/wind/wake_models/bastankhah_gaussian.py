@@ -144,7 +144,7 @@ class BastankhahGaussian(WakeModel):
     """Options of the model; the defaults are those of PyWake's `BastankhahGaussianDeficit` with squared superposition.
 
     expansion: growth of the width per metre (PyWake: k); initial_width: PyWake's ceps; thrust_limit: its ctlim.
-    induction: "madsen" or "momentum"; reference_speed: deficits relative to the "ambient" or the "effective" speed, both
+    induction: "madsen" or "momentum"; reference_speed: deficits relative to the "ambient" or the "effective" speed
     at the turbine that makes the wake; superposition: "squared" or "linear".
     """
 

@@ -1,7 +1,8 @@
 """TurbOPark with a Gaussian profile: Nygaard et al. (2022), J. Phys.: Conf. Ser. 2265, 022008, as in PyWake.
 
-Deficits are relative to the free wind speed at the turbine in the wake. The ground acts as a mirror: a wake and its image add up like the wakes of
-two turbines. A tabulated overlap factor averages the Gaussian profile over the downstream rotor.
+Deficits are relative to the free wind speed at the turbine in the wake. The ground acts as a mirror: a wake and its
+image add up like the wakes of two turbines. A tabulated overlap factor averages the Gaussian profile over the
+downstream rotor.
 """
 
 import math
