@@ -57,10 +57,10 @@ class Frame:
         """Return the places of several points, shape (points, 2)."""
         return [self.place(*point) for point in points.tolist()]
 
-    def outline(self, rings: Sequence[Array]) -> Markup:
-        """Return the area inside these rings, with holes left blank."""
+    def outline(self, rings: Sequence[Array], kind: str = "area") -> Markup:
+        """Return the area inside these rings, with holes left blank. kind: its class in the style sheet."""
         paths = (f"{path_through(self.places(ring))}Z" for ring in rings)
-        return tag("path", {"d": "".join(paths), "class": "area", "fill-rule": "evenodd"})
+        return tag("path", {"d": "".join(paths), "class": kind, "fill-rule": "evenodd"})
 
     def neighbours(self, radius: float) -> list[Markup]:
         """Return a ring for each nearby existing turbine. radius: pixels."""
@@ -85,7 +85,7 @@ class Frame:
         ]
 
 
-def _rings(*shapes: FarmShape | None) -> list[Array]:
+def rings_of(*shapes: FarmShape | None) -> list[Array]:
     """Return all rings of these areas, each of shape (points, 2)."""
     return [ring for shape in shapes if shape is not None for polygon in shape.polygons for ring in polygon]
 
@@ -101,7 +101,7 @@ def layout_plan(
     losses: range of the colours; None for that of the layout. side: pixels. with_scale: add the colour scale.
     """
     losses = losses or loss_range([view.wake_loss])
-    frame = Frame(np.concatenate([*_rings(view.shape), view.result.layout.T]), view.neighbours, 16.0, side)
+    frame = Frame(np.concatenate([*rings_of(view.shape), view.result.layout.T]), view.neighbours, 16.0, side)
     size = (
         max(SMALLEST, view.result.rotor_diameter_m / 2 * frame.scale) if view.result.rotor_diameter_m > 0 else SMALLEST
     )
@@ -112,7 +112,7 @@ def layout_plan(
         round(frame.width, 1),
         round(frame.height + 46, 1),
         f"layout {view.result.key}: {len(places)} turbines{f' in {view.farm}' if view.farm else ''}",
-        frame.outline(_rings(view.shape)),
+        frame.outline(rings_of(view.shape)),
         tag("g", {"class": "spacing"}, circles) if view.spacing_m else None,
         frame.neighbours(SMALLEST),
         [_turbine(view, i, place, size, losses) for i, place in enumerate(places)],
@@ -130,15 +130,22 @@ def layout_plan(
 def loss_scale(losses: tuple[float, float]) -> Markup:
     """Return the colour scale of wake losses (fractions) from lowest to highest."""
     low, high = losses
-    scale = Scale(low, high, 10, 230)
     digits = 1 if high - low >= 0.004 else 3  # so that the three numbers differ
-    bars = [
-        tag("rect", {"x": 10 + 5 * i, "y": 4, "width": 5.4, "height": 10, "fill": colour(i / 43)}) for i in range(44)
-    ]
-    ends = ((low, "start"), ((low + high) / 2, "middle"), (high, "end"))
-    ticks = [text(scale(value), 27, f"{value:.{digits}%}", anchor=anchor) for value, anchor in ends]
     words = f"wake loss of a turbine, from {low:.{digits}%} (light) to {high:.{digits}%} (dark)"
-    return figure(290, 32, words, bars, ticks, text(236, 13, "wake loss"), kind="key")
+    return colour_scale(losses, [colour(i / 43) for i in range(44)], f".{digits}%", "wake loss", words)
+
+
+def colour_scale(ends: tuple[float, float], fills: Sequence[str], form: str, name: str, words: str) -> Markup:
+    """Return a colour scale. fills: its colours from left to right. form: of the numbers. words: for screen readers."""
+    low, high = ends
+    scale, step = Scale(low, high, 10, 230), 220 / len(fills)
+    bars = [
+        tag("rect", {"x": 10 + step * i, "y": 4, "width": step + 0.4, "height": 10, "fill": fill})
+        for i, fill in enumerate(fills)
+    ]
+    numbers = ((low, "start"), ((low + high) / 2, "middle"), (high, "end"))
+    ticks = [text(scale(value), 27, f"{value:{form}}", anchor=anchor) for value, anchor in numbers]
+    return figure(290, 32, words, bars, ticks, text(236, 13, name), kind="key")
 
 
 def _turbine(view: LayoutView, number: int, place: Place, size: float, losses: tuple[float, float] | None) -> Markup:
@@ -168,7 +175,7 @@ def farm_map(
 
     best: by farm_idx. installed: MW of these layouts, by farm_idx, if known. words: the caption if there is a layout.
     """
-    frame = Frame(np.concatenate(_rings(*shapes) or [np.zeros((1, 2))]), neighbours, 20.0, MAP_SIDE)
+    frame = Frame(np.concatenate(rings_of(*shapes) or [np.zeros((1, 2))]), neighbours, 20.0, MAP_SIDE)
     places = [_place(frame, shape, best.get(shape.farm_idx)) for shape in shapes]
     named = set(apart(places, [LETTER * len(str(shape.farm_idx)) for shape in shapes], LINE))
     farms = []
@@ -215,7 +222,7 @@ def _farm(
         "g",
         {"class": "farm"},
         tag("title", None, words),
-        frame.outline(_rings(shape)),
+        frame.outline(rings_of(shape)),
         [tag("circle", {"cx": x, "cy": y, "r": 1.6}) for x, y in points],
         text(label[0], label[1] + BELOW, f"{shape.farm_idx}", anchor="middle", kind="place") if label else None,
     )

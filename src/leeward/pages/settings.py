@@ -16,6 +16,7 @@ from leeward.wording import count
 
 MOST_ROWS = 200
 LONGEST_TEXT = 200_000  # characters of the campaign file
+LONGEST_LINE, LINE_START = 1000, 80  # characters of a line: longer ones are cut to this many
 SHOWN = ("recipe", "effort", "time_budget_s", "work")  # settings that `optimiser_words` shows
 
 
@@ -23,7 +24,7 @@ def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], version
     """Return the settings of a campaign. versions: the program versions that computed the results."""
     if campaign is None:
         return section("settings", "Method and settings", tag("p", None, "The campaign is not known."))
-    text = campaign.study_text()
+    text = "\n".join(_shortened(line) for line in campaign.study_text().split("\n"))
     if len(text) >= LONGEST_TEXT:
         text = f"{text[:LONGEST_TEXT]}\n... ({len(text)} characters in total)"
     return section(
@@ -39,6 +40,11 @@ def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], version
     )
 
 
+def _shortened(line: str) -> str:
+    """Return a line of the campaign file; the packed values of wind on a grid are cut short."""
+    return line if len(line) <= LONGEST_LINE else f"{line[:LINE_START]}... ({len(line)} characters)"
+
+
 def _common(campaign: Campaign, versions: str) -> Iterator[tuple[Child, Child]]:
     known = campaign.settings(next(iter(campaign.farms)), next(iter(campaign.types)))
     yield "campaign", campaign.name
@@ -47,7 +53,8 @@ def _common(campaign: Campaign, versions: str) -> Iterator[tuple[Child, Child]]:
     yield "wake model", f"{known['wake_model']['name']}{_others(known['wake_model'], ['name'], ': ')}"
     yield "minimum spacing", _spacing(known["spacing"])
     yield "optimiser", f"{optimiser_words(campaign)}{_others(known['optimiser'], SHOWN, '; ')}"
-    yield "wind", _site(known["site"])
+    is_field = campaign.physics.site.field is not None
+    yield "wind", campaign.physics.site.describe() if is_field else _site(known["site"])
     yield "neighbours", _neighbours(known["neighbours"])
     yield "method version", known["method_version"]
     yield "made with", versions or "not known"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import shapely
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
@@ -17,7 +18,6 @@ from leeward.plots import ground
 from leeward.plots.style import EVEN, INK, Look, colour_bar, new_figure
 from leeward.wind import Site, Turbine, resource_map
 
-AROUND = 0.15  # margin of the map, as a fraction of the longer side of the areas
 POINTS = 150  # grid points along the longer side
 SMALLEST_SPAN = 1e-6  # of the largest value: smaller differences are rounding errors
 PER_CENT = 100.0
@@ -212,17 +212,9 @@ def _bounds(site: Site, areas: Sequence[Area], neighbours: ground.Positions | No
     """Return the bounds of the map: those of areas and nearby neighbours, with a margin as far as the wind is known."""
     if not areas:
         raise InputError("no areas to draw; expected at least one")
-    each = np.array([area.bounds for area in areas])
-    inner = (*each[:, :2].min(axis=0).tolist(), *each[:, 2:].max(axis=0).tolist())
-    *_, inner = ground.near_neighbours(inner, neighbours)
-    outer = ground.widened(inner, AROUND)
-    if site.field is None or site.field.extrapolate:
-        return outer
-    known = site.field.bounds
-    # an area beyond the grid keeps its margin
-    left, low = (max(outer[i], known[i]) if inner[i] >= known[i] else outer[i] for i in (0, 1))
-    right, high = (min(outer[i], known[i]) if inner[i] <= known[i] else outer[i] for i in (2, 3))
-    return left, low, right, high
+    every: Bounds = shapely.total_bounds([shapely.box(*area.bounds) for area in areas]).tolist()
+    *_, inner = ground.near_neighbours(every, neighbours)
+    return resource_map.map_bounds(site, inner)
 
 
 def _title(wanted: Wanted, quantity: str) -> str:

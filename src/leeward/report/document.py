@@ -17,15 +17,16 @@ from leeward.deprecation import warn_renamed
 from leeward.errors import LeewardError
 from leeward.events import OnEvent
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import farm_map, layout_plan, loss_scale
 from leeward.pages.parts import Links, facts, folded, gwh, megawatts, percent, section, table, to_copy
+from leeward.pages.wind import resource_plan, wind_section
 from leeward.report.study import study_html
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
     LayoutView,
+    ResourceView,
     Snapshot,
     TaskFilter,
     TaskTable,
@@ -39,6 +40,7 @@ from leeward.watch import (
     layout_view,
     neighbours_of,
     observe,
+    resource_view,
 )
 from leeward.wind import wind_rose
 from leeward.wording import command, count, run_command
@@ -55,7 +57,7 @@ class _Content:
     """The data of a report.
 
     views: the layouts to draw, by key, of each farm and type, or of each farm if these are too many. best: by farm.
-    unread: error messages of layouts that cannot be drawn.
+    unread: error messages of layouts that cannot be drawn. resource: None if the wind is the same everywhere.
     """
 
     seen: Snapshot
@@ -66,6 +68,7 @@ class _Content:
     is_of_types: bool
     best: Mapping[int, Result]
     unread: Sequence[str]
+    resource: ResourceView | None
 
     @property
     def installed(self) -> dict[int, float]:
@@ -136,7 +139,8 @@ def _read(path: Path, campaign: Campaign | None, emit: Callable[[str, str], None
     emit("simulating", "computing their wake losses")
     views = {key: layout_view(campaign, result) for key, result in results.items()}
     best = {farm: results[key] for farm, key in farms.items() if key in results}
-    return _Content(seen, campaign, TaskTable(observation), farm_shapes(campaign), views, is_of_types, best, unread)
+    table, shapes, resource = TaskTable(observation), farm_shapes(campaign), resource_view(campaign)
+    return _Content(seen, campaign, table, shapes, views, is_of_types, best, unread, resource)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -234,9 +238,15 @@ def _method(found: _Content) -> Markup:
     prints = sorted({(key.farm_idx, key.type_idx, view.result.fingerprint) for key, view in found.views.items()})
     rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
     listed = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
-    campaign = found.campaign
-    wind = None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
-    return tag("div", None, about, folded("fingerprints", listed) if rows else None, wind)
+    return tag("div", None, about, folded("fingerprints", listed) if rows else None, _wind(found))
+
+
+def _wind(found: _Content) -> Markup | None:
+    if found.campaign is None:
+        return None
+    view, shapes, others = found.resource, list(found.shapes.values()), neighbours_of(found.campaign)
+    resource = None if view is None else resource_plan(view, shapes, found.best, others)
+    return wind_section(wind_rose(found.campaign.physics.site), resource)
 
 
 def _tables(found: _Content, links: Links) -> Markup:

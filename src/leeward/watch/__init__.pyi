@@ -26,12 +26,14 @@ from leeward.watch.layouts.cells import (
 from leeward.watch.layouts.drawings import (
     FarmShape as FarmShape,
     LayoutView as LayoutView,
+    ResourceView as ResourceView,
     Rings as Rings,
     farm_shapes as farm_shapes,
     history_of as history_of,
     layout_view as layout_view,
     neighbours_of as neighbours_of,
     phases_of as phases_of,
+    resource_view as resource_view,
 )
 from leeward.watch.layouts.snapshot import (
     MAKE_ROOM as MAKE_ROOM,

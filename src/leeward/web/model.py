@@ -13,12 +13,14 @@ from leeward.pages.study import Tasks
 from leeward.store import Result, file_identity
 from leeward.watch import (
     LayoutView,
+    ResourceView,
     ResultSeen,
     TaskTable,
     best_of_farms,
     find_result,
     find_results,
     layout_view,
+    resource_view,
     run_of,
 )
 from leeward.web.reading import Background, Reader
@@ -41,6 +43,7 @@ class Model:
         self._table = lru_cache(maxsize=1)(TaskTable)
         self._evaluations = lru_cache(maxsize=1)(Tasks)
         self._view = lru_cache(maxsize=VIEWS_KEPT)(self._start_view)
+        self._resource = lru_cache(maxsize=1)(self._start_resource)
 
     # --- counted ---
 
@@ -126,3 +129,10 @@ class Model:
 
     def _start_view(self, campaign: Campaign | None, result: Result) -> Future[LayoutView]:
         return self._work.submit(lambda: layout_view(campaign, result))
+
+    def resource(self) -> ResourceView | None:
+        """Return the map of the wind, computed once; None if there is none. Raise TimeoutError while it is computed."""
+        return self._resource(self.campaign).result(timeout=WAIT_S)
+
+    def _start_resource(self, campaign: Campaign | None) -> Future[ResourceView | None]:
+        return self._work.submit(lambda: resource_view(campaign))

@@ -14,10 +14,10 @@ from leeward.formats.geojson import layout_geojson
 from leeward.formats.rows import layout_csv
 from leeward.formats.tabular import csv_text
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import farm_map, layout_plan
 from leeward.pages.parts import link, pager, section, state_mark
+from leeward.pages.wind import resource_plan, wind_section
 from leeward.store import Key, Result
 from leeward.watch import (
     LayoutView,
@@ -42,7 +42,8 @@ from leeward.web.responses import (
     number,
     worker_facts,
 )
-from leeward.wind import wind_rose
+from leeward.wind import WindRose, wind_rose
+from leeward.wind.resource_map import varies_over_site
 
 FEW_WORKERS, FEW_FAILURES = 10, 3  # on the first page
 MOST_FARMS = 100  # most farms per map; more would be too small, and each needs to read one result
@@ -142,12 +143,30 @@ def _settings(model: Model, query: Query) -> Response:
     some = model.best_results(list(model.snapshot.farms)[:FEW_FARMS]).values()
     versions = next((str(result.details.get("versions", "")) for result in some), "")
     shown = settings.settings(model.campaign, farm_shapes(model.campaign), versions)
-    return html_page(model, "Settings", "/settings", [shown, _wind(model.campaign)])
+    return html_page(model, "Settings", "/settings", [shown, _wind(model, with_map=True)])
+
+
+def _wind(model: Model, *, with_map: bool = False) -> Markup | None:
+    """Return the wind rose. with_map: add the map of the wind, if it varies, or a line while it is being computed."""
+    campaign = model.campaign
+    if campaign is None:
+        return None
+    resource: Child = None
+    try:
+        view = model.resource() if with_map and varies_over_site(campaign.physics.site) else None
+    except TimeoutError:
+        resource = tag("p", None, "The map of the wind is being computed.")
+    else:
+        if view is not None:
+            shapes = list(farm_shapes(campaign).values())[:MOST_FARMS]
+            best = model.best_results([shape.farm_idx for shape in shapes])
+            resource = resource_plan(view, shapes, best, neighbours_of(campaign))
+    return wind_section(_rose(campaign), resource, live=with_map)
 
 
 @lru_cache(maxsize=1)
-def _wind(campaign: Campaign | None) -> Markup | None:
-    return None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
+def _rose(campaign: Campaign) -> WindRose:
+    return wind_rose(campaign.physics.site)
 
 
 def _compare(model: Model, query: Query) -> Response:
@@ -203,7 +222,7 @@ def _finished(model: Model, view: LayoutView) -> list[Child]:
         tag("p", None, cell, " · download: ", files),
         tag("div", {"class": "columns"}, plan, figures),
         section("phases", "AEP by phase", phases) if phases is not None else None,
-        _wind(model.campaign),
+        _wind(model),
         section("compare", "Compare", compare),
         section("coordinates", "Turbines", tag("details", {"id": "turbines"}, *turbines), live=True),
     ]

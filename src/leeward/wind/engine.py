@@ -37,7 +37,7 @@ BLOCK = 16384  # largest number of turbines x directions x speeds in a block: fi
 LARGE_BLOCK = 30 << 20  # bytes; glibc adapts to blocks of up to 32 MB
 NO_PLACES = Places(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
 NO_SPEEDS = np.empty((0, 0))
-NO_ADJOINTS = Adjoints(NO_SPEEDS, NO_SPEEDS, NO_SPEEDS, NO_SPEEDS, np.empty(0))
+NO_ADJOINTS = Adjoints(NO_SPEEDS, NO_SPEEDS, NO_SPEEDS, NO_SPEEDS, np.empty(0), NO_SPEEDS)
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES, local: Loca
     # differences of large coordinates are exact; sums of their products are not
     x, y = (float(turbines.x[0]), float(turbines.y[0])) if len(turbines.x) else (0.0, 0.0)
     if local is not None:
-        turbines, points = local.on_ground(turbines), local.on_ground(points)
-    places, at = (Places(each.x - x, each.y - y, each.kind, each.ground) for each in (turbines, points))
-    extent = extent_of(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)))
+        turbines, points = local.on_ground(turbines), local.points_on_ground(points, turbines)
+    places, at = (each._replace(x=each.x - x, y=each.y - y) for each in (turbines, points))
+    extent = extent_of(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)), longest_stretch(places, at))
     _, directions, lanes = wind.speed.shape
     size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
@@ -366,9 +366,17 @@ def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
     return np.where(quarter, np.round(cosine), cosine), np.where(quarter, np.round(sine), sine)
 
 
-def extent_of(x: Array, y: Array) -> float:
-    """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it."""
-    diagonal = math.hypot(x.max() - x.min(), y.max() - y.min()) if len(x) else 0.0
+def longest_stretch(*places: Places) -> float:
+    """Return the largest factor of distances along the terrain; see `Places`."""
+    return max((float(each.stretch.max()) for each in places if each.stretch.size), default=1.0)
+
+
+def extent_of(x: Array, y: Array, stretch: float = 1.0) -> float:
+    """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it.
+
+    stretch: a factor of distances.
+    """
+    diagonal = stretch * math.hypot(x.max() - x.min(), y.max() - y.min()) if len(x) else 0.0
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind.checks import CALM, Array
 from leeward.wind.field_data import ANY_HEIGHT, SHEARS, FieldData, Mask
-from leeward.wind.kernels.data import Adjoints, Curves, Field, Indices, Places, Rows, Wind
+from leeward.wind.kernels.data import NO_PAIRS, Adjoints, Curves, Field, Indices, Places, Rows, Wind
 
 Integers = npt.NDArray[np.int64]
 
@@ -75,8 +75,13 @@ class WindField:
 
     @property
     def has_ground(self) -> bool:
-        """True if the elevation of the terrain counts."""
-        return bool(self.values.elevation.shape[3])
+        """True if the elevation of the terrain adds to hub heights."""
+        return self.data.distances == "elevated"
+
+    @property
+    def follows_terrain(self) -> bool:
+        """True if distances follow the terrain."""
+        return self.data.distances == "terrain_following"
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -310,6 +315,8 @@ def _kernels() -> Mapping[str, Any]:
     homes = {
         "local_wind": resource,
         "fill_ground": resource,
+        "fill_stretch": resource,
+        "stretch_slopes": resource_slopes,
         "gross_power": resource,
         "position_slopes": resource_slopes,
     }
@@ -353,9 +360,24 @@ class LocalWind:
             local = local._replace(scale=speed if exponent == 1 else speed * speed)
         return local
 
-    def on_ground(self, places: Places) -> Places:
-        """Return places with the elevation of the terrain, if it counts."""
-        return places._replace(ground=self._terrain(places.x, places.y)[0])
+    def on_ground(self, turbines: Places) -> Places:
+        """Return turbines with the elevation of the terrain and their distances along it, where these count."""
+        return self.points_on_ground(turbines._replace(stretch=NO_PAIRS), turbines)
+
+    def points_on_ground(self, points: Places, turbines: Places) -> Places:
+        """Return points with the elevation of the terrain and the distances to turbines along it, where these count.
+
+        Distances that the points already have, those to the first turbines, are kept.
+        """
+        points = points._replace(ground=self._terrain(points.x, points.y)[0])
+        if not self.field.follows_terrain:
+            return points
+        known = points.stretch.shape[1] if len(points.stretch) == len(points.x) else 0
+        stretch = np.empty((len(points.x), len(turbines.x)))
+        stretch[:, :known] = points.stretch[:, :known] if known else 0.0
+        ways = (np.ascontiguousarray(axis) for axis in (points.x, points.y, turbines.x, turbines.y))
+        _kernels()["fill_stretch"](self.field.values, *ways, known, points.x is turbines.x, stretch)
+        return points._replace(stretch=stretch)
 
     def _terrain(self, x: Array, y: Array) -> Array:
         """Return the elevation of the terrain (m) and its slopes to the east and north at places; shape (3, places)."""
@@ -380,6 +402,7 @@ class LocalWind:
             zeros(turbulence and field.varies_turbulence),
             zeros(bool(field.values.density.shape[3])),
             np.zeros(count if field.has_ground else 0),
+            np.zeros((count, count) if field.follows_terrain else (0, 0)),
         )
 
     def add_slopes(
@@ -394,6 +417,9 @@ class LocalWind:
             _, east, north = self._terrain(x, y)
             by_x += adjoints.ground * east
             by_y += adjoints.ground * north
+        if len(adjoints.stretch):
+            at = np.ascontiguousarray(x), np.ascontiguousarray(y)
+            _kernels()["stretch_slopes"](self.field.values, *at, adjoints.stretch, by_x, by_y)
 
     def add_gross_power(
         self, wind: Wind, kind: Indices, curves: Curves, factor: Array, mean_power: Array, adjoints: Adjoints

@@ -13,7 +13,7 @@ from leeward.wind.checks import Array, coordinates, finite, positive, turbulence
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Engine, blocks, by_condition, each_block, local_of, wind_of
 from leeward.wind.field import LocalWind
-from leeward.wind.kernels.data import Known, Places, Wind
+from leeward.wind.kernels.data import NO_PAIRS, Known, Places, Wind
 from leeward.wind.turbine import Turbine
 
 
@@ -80,26 +80,28 @@ class Flow:
     def _energy(self) -> tuple[Array, float]:
         """Return `energy_weights`, and the mean free wind speed with these weights, m/s."""
         energy, moment = np.zeros(self._conditions.speed.shape), 0.0
-        for turbine, count, speed, weight in self._free_winds():
-            part = count * weight * np.asarray(turbine.power_mw(speed))
+        if self._conditions.local is None:
+            counts = Counter(self._farm_turbines)
+            speed = self._conditions.speed
+            power = sum(count * np.asarray(turbine.power_mw(speed)) for turbine, count in counts.items())
+            energy = self._conditions.weight * power
+            moment = float((energy * speed).sum())
+        for turbine, speed, weight in self._free_winds():
+            part = weight * np.asarray(turbine.power_mw(speed))
             energy += part
             moment += float((part * speed).sum())
         if not energy.sum() > 0:
             raise InputError("the farm yields no energy in this wind, so an energy-weighted mean does not exist")
         return np.asarray(energy / energy.sum()), moment / float(energy.sum())
 
-    def _free_winds(self) -> Iterator[tuple[Turbine, int, Array, Array]]:
-        """Yield turbines of the farm, the number of them, and free speed and weight there in each condition."""
+    def _free_winds(self) -> Iterator[tuple[Turbine, Array, Array]]:
+        """Yield each turbine of the farm, with free speed and weight in each condition, if the wind varies."""
         conditions = self._conditions
-        if conditions.local is None:
-            for turbine, count in Counter(self._farm_turbines).items():
-                yield turbine, count, conditions.speed, conditions.weight
-            return
         shape = conditions.speed.shape
-        for i, turbine in enumerate(self._farm_turbines):
+        for i, turbine in enumerate(self._farm_turbines if conditions.local is not None else ()):
             place = self._placed.part(slice(i, i + 1))
             wind = self._engine.wind_at(wind_of(conditions), local_of(conditions), place)
-            yield turbine, 1, *(by_condition(each, shape)[0] for each in (wind.speed, wind.weight))
+            yield turbine, *(by_condition(each, shape)[0] for each in (wind.speed, wind.weight))
 
     def free_mean_speed(self) -> float:
         """Return the value of `mean_speed` where there are no wakes, m/s; at the turbines, if the wind varies."""
@@ -164,7 +166,6 @@ class NextTurbineMap:
         self._wind = wind
         self._local = local
         self._at_wind = engine.wind_at(wind, local, at)
-        at = at if local is None else local.on_ground(at)
         self._with_neighbours = with_neighbours
         self._at = at
         self._rotor_average = rotor_average
@@ -188,6 +189,7 @@ class NextTurbineMap:
         wind = self._engine.wind_at(self._wind, self._local, turbines)
         if self._local is not None:
             turbines = self._local.on_ground(turbines)
+            self._at = self._local.points_on_ground(self._at, turbines)
         for block in blocks(wind, turbines, self._at):
             self._engine.points(block, self._at_wind, self._rotor_average, self._state, self._power)
         return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
@@ -198,6 +200,7 @@ class NextTurbineMap:
         if not all(np.array_equal(self._known[i], turbines[i][:known]) for i in range(3)):
             known = 0
             self._power[:] = np.nan
+            self._at = self._at._replace(stretch=NO_PAIRS)
         held = len(self._state.speeds)
         if count > held:
             more = max(count, 2 * held) - held

@@ -24,6 +24,9 @@ from leeward.wind.rose import SECTORS
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 
+Bounds = tuple[float, float, float, float]
+
+AROUND = 0.15  # margin of a map, as a fraction of the longer side of the areas
 MOST_VALUES = 1 << 20  # points x conditions in one part: bounds the memory
 SETTINGS = {"frequency": "sector_frequency", "weibull_a": "weibull_a_m_s", "weibull_k": "weibull_k"}
 NO_HEIGHT = 0.0  # of quantities that do not depend on the height
@@ -32,6 +35,23 @@ NO_HEIGHT = 0.0  # of quantities that do not depend on the height
 def varies_over_site(site: Site) -> bool:
     """Return whether the wind varies from place to place, so that a map of it shows something."""
     return site.field is not None and max(len(site.field.data.x), len(site.field.data.y)) > 1
+
+
+def map_bounds(site: Site, bounds: Bounds, around: float = AROUND) -> Bounds:
+    """Return the bounds (lowest x and y, highest x and y, m) of a map of some area, with a margin.
+
+    The margin ends where the grid of the wind ends, unless the area reaches farther. around: the width of the margin,
+    as a fraction of the longer side.
+    """
+    left, low, right, high = bounds
+    margin = around * max(right - left, high - low)
+    wide = (left - margin, low - margin, right + margin, high + margin)
+    if site.field is None or site.field.extrapolate:
+        return wide
+    known = site.field.bounds
+    left, low = (max(wide[i], known[i]) if bounds[i] >= known[i] else wide[i] for i in (0, 1))
+    right, high = (min(wide[i], known[i]) if bounds[i] <= known[i] else wide[i] for i in (2, 3))
+    return left, low, right, high
 
 
 def sector_count(site: Site) -> int:
@@ -118,7 +138,7 @@ def speed_up(site: Site, x: npt.ArrayLike, y: npt.ArrayLike, height_m: float, se
     """
     height = _height(site, height_m)
     if _given(site, "speed_up") is None:
-        raise InputError(f"{_source(site)} has no speed-up")
+        raise InputError(f"{_source(site)}: has no speed-up")
 
     def at(east: Array, north: Array) -> Array:
         return _of_sectors(site, _speed_ups(site, east, north, height), east, north, height, sector)
@@ -130,7 +150,7 @@ def elevation_m(site: Site, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
     """Return the elevation of the terrain, m. Raise InputError if the site has none."""
     values = _given(site, "elevation")
     if values is None:
-        raise InputError(f"{_source(site)} has no elevation of the terrain")
+        raise InputError(f"{_source(site)}: has no elevation of the terrain")
     return _mapped(site, x, y, lambda east, north: _interpolated(site, values, east, north, NO_HEIGHT)[:, 0])
 
 
@@ -199,7 +219,7 @@ def _height(site: Site, height_m: float) -> float:
 
 
 def _source(site: Site) -> str:
-    return "the site" if site.field is None else site.field.data.source
+    return "site" if site.field is None else site.field.data.source
 
 
 def _checked_sector(site: Site, sector: int) -> int:
@@ -243,7 +263,7 @@ def _given(site: Site, name: str) -> Array | None:
 def _weibull_values(site: Site, name: str) -> Array:
     values = _given(site, name)
     if values is None:
-        raise InputError(f"{_source(site)} has no Weibull distributions: {site.describe()}")
+        raise InputError(f"{_source(site)}: has no Weibull distributions; it has {site.describe()}")
     return values
 
 

@@ -11,7 +11,7 @@ from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import NO_PLACES, Block, Engine, by_condition, extent_of, local_of, wind_of
+from leeward.wind.engine import NO_PLACES, Block, Engine, by_condition, extent_of, local_of, longest_stretch, wind_of
 from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import ELEMENTS, Places, Wind
 from leeward.wind.site import Site
@@ -141,8 +141,8 @@ class ScenarioFarm:
         if self._local is not None:
             places = self._local.on_ground(places)
         x, y = float(self._x[0]), float(self._y[0])
-        origin = Places(places.x - x, places.y - y, places.kind, places.ground)
-        extent = extent_of(origin.x, origin.y)
+        origin = places._replace(x=places.x - x, y=places.y - y)
+        extent = extent_of(origin.x, origin.y, longest_stretch(origin))
         # the wind at each place needs memory: some rows at a time
         step = rows if self._local is None else max(1, MOST_ELEMENTS // (len(places.x) * lanes))
         for begin in range(0, rows, step):

@@ -309,13 +309,15 @@ class Site:
         directions: npt.ArrayLike | None = None,
         speeds: npt.ArrayLike | None = None,
         turbulence_intensity: float | None = None,
+        distances: str = "straight",
     ) -> "Site":
         """Return the wind of a site object of PyWake, such as `XRSite` or `WaspGridSite`.
 
         directions, speeds: as in `from_weibull`; by default those that PyWake uses for the site.
-        turbulence_intensity: replaces that of the site. Distances are straight.
+        turbulence_intensity: replaces that of the site. distances: as in `from_dataset`; those of the site do not
+        count.
         """
-        options = FieldOptions(directions, speeds, turbulence_intensity=turbulence_intensity)
+        options = FieldOptions(directions, speeds, turbulence_intensity=turbulence_intensity, distances=distances)
         notes: list[str] = []
         return Site(pywake_site(site, options, notes), tuple(notes))
 

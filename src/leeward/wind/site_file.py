@@ -125,7 +125,7 @@ def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribut
                 "the direction of the whole site; expected wind_direction='wd'"
             )
         if type(site.distance).__name__ == "TerrainFollowingDistance" and options.distances == "straight":
-            notes.append(f"{name}: distances are straight here; PyWake's site has TerrainFollowingDistance")
+            notes.append(f"{name}: has TerrainFollowingDistance, but distances are straight (distances='straight')")
     kind = method.get("wd", "linear") if isinstance(method, dict) else method
     use_bins = bool(getattr(site, "use_WS_bins", False))
     options = replace(options, interpolation=kind, local_bins=use_bins)

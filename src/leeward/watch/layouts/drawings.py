@@ -15,6 +15,7 @@ from leeward.errors import InputError
 from leeward.store import Result
 
 Array = npt.NDArray[np.float64]
+CELLS = 100  # of the map of the wind, along its longer side
 Rings = tuple[Array, ...]  # one polygon: its outer ring, then those of its holes; shape (points, 2), m
 
 
@@ -54,6 +55,21 @@ class LayoutView:
         return capacity_factor(self.result.aep_gwh, self.installed_mw)
 
 
+@dataclass(frozen=True, eq=False)
+class ResourceView:
+    """The mean free wind speed over the areas of all farms, for drawing.
+
+    bounds: of the map: lowest x and y, highest x and y, m. speed: m/s in equal cells, from south to north and from west
+    to east, shape (rows, columns); NaN where the wind is not known. height_m: hub height of the first turbine type.
+    speeds: lowest and highest wind speed of the conditions, m/s.
+    """
+
+    bounds: tuple[float, float, float, float]
+    speed: Array
+    height_m: float
+    speeds: tuple[float, float]
+
+
 @lru_cache(maxsize=2)  # a dashboard asks at every update
 def farm_shapes(campaign: Campaign | None) -> Mapping[int, FarmShape]:
     """Return the areas of all farms by number; none if the campaign is unknown."""
@@ -69,6 +85,32 @@ def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:
     rings = [(part.exterior, *part.interiors) for part in parts]
     polygons = tuple(tuple(np.asarray(ring.coords)[:, :2] for ring in of_part) for of_part in rings)
     return FarmShape(farm_idx, campaign.farms[farm_idx], polygons, area.crs)
+
+
+def resource_view(campaign: Campaign | None) -> ResourceView | None:
+    """Return the map of the wind of a campaign; None if the wind is the same everywhere, or not known anywhere.
+
+    This needs the wake engine, and takes some seconds.
+    """
+    from leeward.wind import resource_map
+
+    if campaign is None or not resource_map.varies_over_site(site := campaign.physics.site):
+        return None
+    rings = [polygon[0] for shape in farm_shapes(campaign).values() for polygon in shape.polygons]
+    points = np.concatenate(rings)
+    (left, low), (right, high) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    bounds = left, low, right, high = resource_map.map_bounds(site, (left, low, right, high))
+    cell = max(right - left, high - low) / CELLS
+    columns, rows = max(round((right - left) / cell), 1), max(round((high - low) / cell), 1)
+    x = left + (np.arange(columns) + 0.5) * ((right - left) / columns)
+    y = low + (np.arange(rows) + 0.5) * ((high - low) / rows)
+    height = campaign.physics.hub_height_m(next(iter(campaign.types)))
+    grid_x, grid_y = np.meshgrid(x, y)
+    speed = resource_map.mean_speed_m_s(site, grid_x, grid_y, height)
+    every = site.conditions.speed
+    if np.isnan(speed).all():
+        return None
+    return ResourceView(bounds, speed, height, (float(every.min()), float(every.max())))
 
 
 def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:

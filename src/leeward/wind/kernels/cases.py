@@ -154,7 +154,7 @@ def first_above(values, count, limit):
 
 
 @formula
-def find_wakes(standing, count, last_target, model, wakes):
+def find_wakes(standing, count, last_target, stretch, model, wakes):
     """Fill in the wakes that reach the target, directly or through others. Return the number of neighbours in them."""
     found = 0
     neighbours = 0
@@ -170,6 +170,8 @@ def find_wakes(standing, count, last_target, model, wakes):
                 upstream = standing.lateral_rank[position]
                 along = downwind - standing.lateral_downwind[position]
                 across = crosswind - standing.lateral_crosswind[position]
+                if len(stretch):
+                    along *= stretch[standing.turbine[rank], standing.turbine[upstream]]
                 reach = model.reaches[standing.lateral_kind[position], kind, reach_bin(along, model.longest)]
                 counts = (upstream < rank) & (across * across < reach)
                 wakes.source[found] = upstream
@@ -223,13 +225,15 @@ def make_add_wakes(formulas, source_rows, wake_rows):
         for k in range(columns):
             wake = wake_at(read_rotor(gathered, 0, k), read_source(gathered, SOURCE, k), p)
             write_wake(scratch.wakes, 0, k, wake)
-        for first in range(0, columns, lanes):
-            for lane in range(lanes):
-                value = contribution(read_wake(scratch.wakes, 0, first + lane), p, model.table)
-                if is_scaled:
+        if is_scaled:
+            for first in range(0, columns, lanes):
+                for lane in range(lanes):
+                    value = contribution(read_wake(scratch.wakes, 0, first + lane), p, model.table)
                     totals[lane] += value * scratch.spare[first + lane]
-                else:
-                    totals[lane] += value
+        else:
+            for first in range(0, columns, lanes):
+                for lane in range(lanes):
+                    totals[lane] += contribution(read_wake(scratch.wakes, 0, first + lane), p, model.table)
 
     @formula
     def add_wakes(standing, wakes, rank, largest, wind, row, ground, kinds, model, states, scratch):
@@ -320,7 +324,7 @@ def make_cases(formulas: Formulas, sweep: Sweep):
         states, scratch = new_states(turbines, lanes, fields), new_scratch()
         for row in range(begin, end):
             count, last_target = put_in_order(places, wind, row, targets, group, stands, order, standing)
-            neighbours = find_wakes(standing, count, last_target, model, wakes)
+            neighbours = find_wakes(standing, count, last_target, places.stretch, model, wakes)
             if neighbours > 0:
                 reached[row] = 1
             if reached[row]:

@@ -32,23 +32,27 @@ class Kernels(NamedTuple):
 
 
 NONE = np.empty(0)
+NO_PAIRS = np.empty((0, 0))
 
 
 class Places(NamedTuple):
     """Positions of turbines (m, east and north of any nearby point) and their types; shape (turbines,).
 
-    ground: elevation of the terrain, m; empty if it does not count.
+    ground: elevation of the terrain, m; empty if it does not count. stretch: the distance to each turbine along the
+    terrain, relative to the straight one, shape (places, turbines); empty if distances are straight.
     """
 
     x: Floats
     y: Floats
     kind: Indices
     ground: Floats = NONE
+    stretch: Floats = NO_PAIRS
 
     def part(self, which: Any) -> "Places":
         """Return some of the places. which: a slice or a mask."""
         ground = self.ground[which] if len(self.ground) else self.ground
-        return Places(self.x[which], self.y[which], self.kind[which], ground)
+        stretch = self.stretch[which] if len(self.stretch) else self.stretch
+        return Places(self.x[which], self.y[which], self.kind[which], ground, stretch)
 
 
 class Wind(NamedTuple):
@@ -78,7 +82,7 @@ class Batch(NamedTuple):
     speed, weight, turbulence_intensity, density, scale: of all lanes, direction after direction, shape (rows,
     elements), at most ELEMENTS; as in `Wind`, but several rows are sorted by rank.
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
-    ground: elevation of the terrain by index of the turbine, m; empty if it does not count.
+    ground, stretch: as in `Places`, by index of the turbine.
     """
 
     downwind: Floats
@@ -94,6 +98,7 @@ class Batch(NamedTuple):
     cosine: Floats
     sine: Floats
     ground: Floats
+    stretch: Floats
 
 
 class Curves(NamedTuple):
@@ -245,7 +250,8 @@ class Adjoints(NamedTuple):
     """Derivatives of the weighted power of the counted turbines with respect to the free wind at each turbine.
 
     speed (MW per m/s), weight (MW), turbulence (MW), density (MW): shape (turbines, elements); empty if not needed.
-    ground: with respect to the elevation of the terrain, MW/m, shape (turbines,); empty if not needed.
+    ground: with respect to the elevation of the terrain, MW/m, shape (turbines,); stretch: with respect to that of
+    `Places`, MW, shape (turbines, turbines). Empty if not needed.
     """
 
     speed: Floats
@@ -253,6 +259,7 @@ class Adjoints(NamedTuple):
     turbulence: Floats
     density: Floats
     ground: Floats
+    stretch: Floats
 
 
 class Field(NamedTuple):

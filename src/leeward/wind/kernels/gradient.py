@@ -100,6 +100,19 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
                 found[e, lane] += contribution_slopes(wake, rotor, p, model.table).by_source_speed * ratio
 
     @formula
+    def add_height_slopes(batch, pairs, start, stop, rank, kinds, model, scratch, slopes):
+        """Fill in the derivatives with respect to the height of the target above the source, from computed wakes."""
+        lanes = lanes_of(batch)
+        for e in range(start, stop):
+            rotor = Rotor(pairs.downwind[e], pairs.distance[e], pairs.mirror_distance[e], pairs.radius[e])
+            above, above_image = heights_of_pair(batch, kinds, pairs.direction[e], rank, pairs.source[e])
+            direct, image = along_axis(above, rotor.distance), along_axis(above_image, rotor.mirror_distance)
+            for lane in range(lanes):
+                wake = read_wake(scratch.wakes, 0, (e - start) * lanes + lane)
+                found = contribution_slopes(wake, rotor, model.parameters, model.table)
+                slopes.height[e, lane] = found.by_distance * direct + found.by_mirror_distance * image
+
+    @formula
     def add_wakes_and_slopes(batch, pairs, begin, end, state, rank, kinds, model, scratch, slopes):
         """Add contributions, as `add_wakes` does, to the turbines of this rank, and fill `slopes` for these pairs."""
         p = model.parameters
@@ -116,23 +129,26 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
                 rotor = Rotor(pairs.downwind[e], pairs.distance[e], pairs.mirror_distance[e], pairs.radius[e])
                 direct = along_axis(pairs.crosswind[e], rotor.distance)
                 image = along_axis(pairs.crosswind[e], rotor.mirror_distance)
-                above, above_image = heights_of_pair(batch, kinds, pairs.direction[e], rank, pairs.source[e])
                 at = np.uint64(pairs.direction[e]) * np.uint64(lanes)
                 first = np.uint64(e - start) * np.uint64(lanes)
-                for lane in range(lanes):
-                    wake = read_wake(wakes, 0, first + np.uint64(lane))
-                    found = contribution_slopes(wake, rotor, p, model.table)
-                    slopes.downwind[e, lane] = found.by_downwind
-                    slopes.crosswind[e, lane] = found.by_distance * direct + found.by_mirror_distance * image
-                    slopes.source_speed[e, lane] = found.by_source_speed
-                    if len(slopes.height):
-                        by_height = found.by_distance * along_axis(above, rotor.distance)
-                        by_height += found.by_mirror_distance * along_axis(above_image, rotor.mirror_distance)
-                        slopes.height[e, lane] = by_height
-                    if len(batch.scale):
+                if len(batch.scale):
+                    for lane in range(lanes):
+                        wake = read_wake(wakes, 0, first + np.uint64(lane))
+                        found = contribution_slopes(wake, rotor, p, model.table)
+                        slopes.downwind[e, lane] = found.by_downwind
+                        slopes.crosswind[e, lane] = found.by_distance * direct + found.by_mirror_distance * image
+                        slopes.source_speed[e, lane] = found.by_source_speed
                         slopes.free_speed[e, lane] = found.value
-                    else:
+                else:  # a loop without branches: the compiler fuses the same operations in any other loop of this kind
+                    for lane in range(lanes):
+                        wake = read_wake(wakes, 0, first + np.uint64(lane))
+                        found = contribution_slopes(wake, rotor, p, model.table)
                         state.totals[rank, at + np.uint64(lane)] += found.value
+                        slopes.downwind[e, lane] = found.by_downwind
+                        slopes.crosswind[e, lane] = found.by_distance * direct + found.by_mirror_distance * image
+                        slopes.source_speed[e, lane] = found.by_source_speed
+            if len(slopes.height):
+                add_height_slopes(batch, pairs, start, stop, rank, kinds, model, scratch, slopes)
             if len(batch.scale):
                 apply_scale(batch, pairs, start, stop, state, rank, model, slopes)
             if model.uses_ratio and len(slopes.free_speed):
@@ -285,6 +301,11 @@ def propagate_back(batch, model, counted, pairs, state, slopes, by_x, by_y, adjo
                 downwind += share * slopes.downwind[e, lane]
                 crosswind += share * slopes.crosswind[e, lane]
                 shares[upstream, element] += share * slopes.source_speed[e, lane]
+            if len(batch.stretch):
+                here, there = batch.turbine[g, rank], batch.turbine[g, upstream]
+                stretch = batch.stretch[here, there]
+                adjoints.stretch[here, there] += downwind * pairs.downwind[e] / stretch
+                downwind *= stretch
             x = crosswind * batch.sine[g] - downwind * batch.cosine[g]
             y = -crosswind * batch.cosine[g] - downwind * batch.sine[g]
             by_x[batch.turbine[g, rank]] += x

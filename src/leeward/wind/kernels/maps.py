@@ -28,6 +28,7 @@ from leeward.wind.kernels.pairs import (
     row_of,
     store_wake,
     store_wakes,
+    stretch_at,
 )
 from leeward.wind.kernels.sweep import Sweep, lanes_of
 
@@ -59,11 +60,11 @@ class Trial(NamedTuple):
 
 
 @formula
-def is_reached(batch, model, g, ranks, count, place):
-    """Return whether the wake of any of the first `count` of these turbines reaches a place."""
+def is_reached(batch, model, g, ranks, count, place, stretch, i):
+    """Return whether the wake of any of the first `count` of these turbines reaches a place; see `store_wakes`."""
     for k in range(count):
         rank = ranks[k]
-        behind = place.downwind - batch.downwind[g, rank]
+        behind = (place.downwind - batch.downwind[g, rank]) * stretch_at(stretch, i, batch.turbine[g, rank])
         away = place.crosswind - batch.crosswind[g, rank]
         if behind > -SAME_PLACE:
             reach = model.reaches[batch.kind[g, rank], place.kind, reach_bin(behind, model.longest)]
@@ -116,9 +117,12 @@ def make_update_turbines(sweep: Sweep):
         changes = 0
         for rank in range(batch.downwind.shape[1]):
             i, place = batch.turbine[g, rank], place_of(batch, g, rank)
-            if not (np.isnan(known.speeds[i, here]) or is_reached(batch, model, g, buffers.changed, changes, place)):
+            if not (
+                np.isnan(known.speeds[i, here])
+                or is_reached(batch, model, g, buffers.changed, changes, place, batch.stretch, i)
+            ):
                 continue
-            count = store_wakes(batch, g, rank, place, True, kinds, model, buffers.found)
+            count = store_wakes(batch, g, rank, place, batch.stretch, i, True, kinds, model, buffers.found)
             totals[here:there] = 0.0
             add_wakes(buffers.found, 0, count, lanes, known.sources, scale, totals, model, buffers.scratch)
             changed = False
@@ -165,10 +169,13 @@ def make_points(sweep: Sweep):
             rotate(at, wind, direction, downwind, crosswind)
             for point in range(len(at.x)):
                 place = Place(downwind[point], crosswind[point], at.kind[point], rotor, ground_at(at.ground, point))
-                if not (np.isnan(power[point, direction]) or is_reached(batch, model, g, changed, changes, place)):
+                if not (
+                    np.isnan(power[point, direction])
+                    or is_reached(batch, model, g, changed, changes, place, at.stretch, point)
+                ):
                     continue
                 ranks = ranks_upstream(batch, g, place.downwind)
-                count = store_wakes(batch, g, ranks, place, True, kinds, model, buffers.found)
+                count = store_wakes(batch, g, ranks, place, at.stretch, point, True, kinds, model, buffers.found)
                 totals[here:there] = 0.0
                 add_wakes(buffers.found, 0, count, lanes, known.sources, scale, totals, model, buffers.scratch)
                 total = 0.0
@@ -237,19 +244,21 @@ def make_subtract_loss(sweep: Sweep):
     add_wakes = sweep.add_wakes
 
     @formula
-    def subtract_loss(total, solved, g, rank, place, kinds, model, counted, trial):
+    def subtract_loss(total, solved, g, rank, place, stretch, kinds, model, counted, trial):
         """Return `total` less the loss (MW) of the turbine of this rank, if counted, to a turbine at `place`."""
         batch, state, totals = solved.batch, solved.state, trial.totals
         weight = batch.weight[row_of(rank, batch.weight)]
         lanes = lanes_of(batch)
-        reached = store_wake(place, place_of(batch, g, rank), 0, kinds, model, trial.found, 0)
+        reached = store_wake(place, place_of(batch, g, rank), 0, stretch, kinds, model, trial.found, 0)
         if reached == 1 and counted[batch.turbine[g, rank]] > 0.0:
+            is_scaled = len(batch.scale) > 0
             for k in range(g * lanes, (g + 1) * lanes):
-                totals[k] = 0.0
+                totals[k] = 0.0 if is_scaled else state.totals[rank, k]
                 total -= weight[k] * state.power[rank, k]
             add_wakes(trial.found, 0, 1, lanes, trial.source, trial.scale, totals, model, solved.scratch)
-            for k in range(g * lanes, (g + 1) * lanes):
-                totals[k] = state.totals[rank, k] + scale_in(batch.scale, totals[k], rank, k)
+            if is_scaled:
+                for k in range(g * lanes, (g + 1) * lanes):
+                    totals[k] = state.totals[rank, k] + scale_in(batch.scale, totals[k], rank, k)
             total += power_in(batch, kinds, model, g, rank, totals)
         return total
 
@@ -284,7 +293,7 @@ def make_gains(sweep: Sweep):
                 upstream = 0
                 while upstream < turbines and batch.downwind[g, upstream] <= place.downwind:
                     upstream += 1
-                count = store_wakes(batch, g, upstream, place, False, kinds, model, found)
+                count = store_wakes(batch, g, upstream, place, at.stretch, point, False, kinds, model, found)
                 totals[here:there] = 0.0
                 add_wakes(found, 0, count, lanes, solved.state.sources, batch.scale, totals, model, solved.scratch)
                 total = 0.0
@@ -293,19 +302,22 @@ def make_gains(sweep: Sweep):
                 turbulence_intensity = at_wind.turbulence_intensity[
                     row_of(point, at_wind.turbulence_intensity), begin + g
                 ]
+                if len(at_wind.scale):
+                    for lane in range(lanes):
+                        k = here + lane
+                        trial.scale[0, k] = at_wind.scale[row_of(point, at_wind.scale), begin + g, lane]
+                        totals[k] /= trial.scale[0, k]
                 for lane in range(lanes):
                     k = here + lane
-                    deficits, density = totals[k], density_at(at_wind, point, begin + g, lane)
-                    if len(at_wind.scale):
-                        trial.scale[0, k] = at_wind.scale[row_of(point, at_wind.scale), begin + g, lane]
-                        deficits /= trial.scale[0, k]
+                    density = density_at(at_wind, point, begin + g, lane)
                     _, power, made = turbine_in(
-                        free[lane], turbulence_intensity[lane], density, deficits, place.kind, kinds, model
+                        free[lane], turbulence_intensity[lane], density, totals[k], place.kind, kinds, model
                     )
                     total += weight[lane] * power
                     write_source(source, 0, k, made)
                 for rank in range(upstream, turbines):
-                    total = subtract_loss(total, solved, g, rank, place, kinds, model, counted, trial)
+                    factor = stretch_at(at.stretch, point, batch.turbine[g, rank])
+                    total = subtract_loss(total, solved, g, rank, place, factor, kinds, model, counted, trial)
                 gain[point] += total
 
     return gains
@@ -335,15 +347,18 @@ def make_flow(sweep: Sweep):
             for point in range(len(at.x)):
                 place = Place(downwind[point], crosswind[point], at.kind[point], 0.0, ground_at(at.ground, point))
                 ranks = ranks_upstream(batch, g, place.downwind)
-                count = store_wakes(batch, g, ranks, place, False, point_kinds, point_model, found)
+                count = store_wakes(batch, g, ranks, place, at.stretch, point, False, point_kinds, point_model, found)
                 totals[here:there] = 0.0
                 add_wakes(found, 0, count, lanes, sources, batch.scale, totals, model, solved.scratch)
                 total = 0.0
                 free = at_wind.speed[row_of(point, at_wind.speed), begin + g]
                 weight = at_wind.weight[row_of(point, at_wind.weight), begin + g]
+                if len(at_scale):
+                    for lane in range(lanes):
+                        k = begin * lanes + here + lane
+                        totals[here + lane] = scale_in(at_scale, totals[here + lane], point, k)
                 for lane in range(lanes):
-                    deficits = scale_in(at_scale, totals[here + lane], point, begin * lanes + here + lane)
-                    total += weight[lane] * effective_speed(free[lane], deficits, model.squared)
+                    total += weight[lane] * effective_speed(free[lane], totals[here + lane], model.squared)
                 mean[point] += total
 
     return flow

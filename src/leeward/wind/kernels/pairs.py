@@ -106,7 +106,14 @@ def arrange(places, wind, begin, end):
         wind.cosine[begin:end],
         wind.sine[begin:end],
         places.ground,
+        places.stretch,
     )
+
+
+@formula
+def stretch_at(stretch, i, j):
+    """Return the distance from place `i` to turbine `j` along the terrain, relative to the straight one."""
+    return stretch[i, j] if len(stretch) else 1.0
 
 
 @formula
@@ -170,6 +177,8 @@ def select_pairs(batch, model, lateral, pairs):
                 downwind = target_downwind - lateral.downwind[g, position]
                 crosswind = target_crosswind - lateral.crosswind[g, position]
                 upstream = batch.lateral[g, position]
+                if len(batch.stretch):
+                    downwind *= batch.stretch[batch.turbine[g, rank], batch.turbine[g, upstream]]
                 reach = model.reaches[lateral.kind[g, position], kind, reach_bin(downwind, model.longest)]
                 pairs.source[count] = upstream
                 pairs.downwind[count] = downwind
@@ -242,12 +251,12 @@ def place_of(batch, g, rank):
 
 
 @formula
-def store_wake(turbine, place, source, kinds, model, found, count):
+def store_wake(turbine, place, source, stretch, kinds, model, found, count):
     """Store the wake of a turbine at position `count` if it reaches a place; return the new number of wakes.
 
-    turbine, place: a `Place` each. source: the index to store.
+    turbine, place: a `Place` each. source: the index to store. stretch: the factor of the downwind distance.
     """
-    downwind, crosswind = place.downwind - turbine.downwind, place.crosswind - turbine.crosswind
+    downwind, crosswind = (place.downwind - turbine.downwind) * stretch, place.crosswind - turbine.crosswind
     if abs(crosswind) >= model.widest:
         return count
     if crosswind * crosswind >= model.reaches[turbine.kind, place.kind, reach_bin(downwind, model.longest)]:
@@ -263,15 +272,17 @@ def store_wake(turbine, place, source, kinds, model, found, count):
 
 
 @formula
-def store_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
+def store_wakes(batch, g, ranks, place, stretch, i, by_turbine, kinds, model, found):
     """Store the wakes of the first `ranks` turbines of direction `g` that reach a place; return their number.
 
-    place: a `Place`. by_turbine: True stores the source as the turbine's index, False as its rank.
+    place: a `Place`, the one with the index `i` in `stretch`. by_turbine: True stores the source as the turbine's
+    index, False as its rank.
     """
     count = 0
     for rank in range(ranks):
         source = batch.turbine[g, rank] if by_turbine else np.uint32(rank)
-        count = store_wake(place_of(batch, g, rank), place, source, kinds, model, found, count)
+        factor = stretch_at(stretch, i, batch.turbine[g, rank])
+        count = store_wake(place_of(batch, g, rank), place, source, factor, kinds, model, found, count)
     return count
 
 

@@ -13,6 +13,7 @@ from leeward.wind.kernels.data import Cell, SectorValues
 from leeward.wind.kernels.numerics import power_and_thrust, power_and_thrust_slopes
 from leeward.wind.kernels.pairs import row_of
 
+STEPS = 999  # of a line that follows the terrain: the default of PyWake, which counts points
 NO_SHEAR, POWER_LAW, LOGARITHMIC = 0, 1, 2
 
 
@@ -234,6 +235,44 @@ def fill_ground(field, x, y, ground, by_x, by_y):
         cell = cell_at(field, x[i], y[i], 0.0)
         ground[i] = value_in(field.elevation, cell, 0)
         by_x[i], by_y[i] = slopes_in(field.elevation, cell, 0)
+
+
+@formula
+def ground_height(field, x, y):
+    """Return the elevation of the terrain at a point, m."""
+    return value_in(field.elevation, cell_at(field, x, y, 0.0), 0)
+
+
+@formula
+def stretch_between(field, x, y, to_x, to_y):
+    """Return the length of a straight line when it follows the terrain, relative to its horizontal length.
+
+    The terrain is taken at STEPS + 1 points of the line, as in PyWake's `TerrainFollowingDistance`.
+    """
+    east, north = to_x - x, to_y - y
+    distance = math.sqrt(east * east + north * north)
+    if distance == 0.0:
+        return 1.0
+    step = distance / STEPS
+    before, length = ground_height(field, x, y), 0.0
+    for k in range(1, STEPS + 1):
+        share = k / STEPS
+        height = ground_height(field, x + share * east, y + share * north)
+        length += math.sqrt(step * step + (height - before) ** 2)
+        before = height
+    return length / distance
+
+
+def fill_stretch(field, x, y, to_x, to_y, first, is_square, stretch):
+    """Fill in `stretch` (places, turbines) from each place to the turbines `first` and later.
+
+    is_square: True if the places are the turbines.
+    """
+    for i in range(len(x)):
+        for j in range(i if is_square else first, len(to_x)):
+            stretch[i, j] = stretch_between(field, x[i], y[i], to_x[j], to_y[j])
+            if is_square:
+                stretch[j, i] = stretch[i, j]
 
 
 def gross_power(speed, weight, density, kind, curves, factor, mean_power, adjoints):

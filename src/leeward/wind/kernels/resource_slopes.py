@@ -6,6 +6,7 @@ import numpy as np
 
 from leeward.wind.kernels.compile import allocating_inline, formula
 from leeward.wind.kernels.resource import (
+    STEPS,
     cell_at,
     fill_sectors,
     mixed,
@@ -197,3 +198,53 @@ def position_slopes(field, rows, begin, end, x, y, height, adjoints, by_x, by_y)
         east, north = add_sector_slopes(field.density, cell, by_sector.density, east, north)
         by_x[i] += east
         by_y[i] += north
+
+
+@formula
+def ground_slopes(field, x, y):
+    """Return the elevation of the terrain at a point (m), and its slopes to the east and north."""
+    cell = cell_at(field, x, y, 0.0)
+    east, north = slopes_in(field.elevation, cell, 0)
+    return value_in(field.elevation, cell, 0), east, north
+
+
+@formula
+def add_stretch_slopes(field, x, y, i, j, by_stretch, by_x, by_y):
+    """Add to by_x and by_y the derivatives of `stretch_between` turbines i and j, times `by_stretch`."""
+    east, north = x[j] - x[i], y[j] - y[i]
+    distance = math.sqrt(east * east + north * north)
+    step = distance / STEPS
+    before, slope_x, slope_y = ground_slopes(field, x[i], y[i])
+    length, by_step, last_rise = 0.0, 0.0, 0.0
+    begin_x, begin_y, end_x, end_y = 0.0, 0.0, 0.0, 0.0
+    for k in range(1, STEPS + 2):
+        # the rise of the step after point k - 1, relative to its length
+        rise, height, next_x, next_y = 0.0, before, slope_x, slope_y
+        if k <= STEPS:
+            share = k / STEPS
+            height, next_x, next_y = ground_slopes(field, x[i] + share * east, y[i] + share * north)
+            part = math.sqrt(step * step + (height - before) ** 2)
+            length += part
+            by_step += step / part
+            rise = (height - before) / part
+        by_height, share = last_rise - rise, (k - 1) / STEPS
+        end_x += by_height * share * slope_x
+        end_y += by_height * share * slope_y
+        begin_x += by_height * (1.0 - share) * slope_x
+        begin_y += by_height * (1.0 - share) * slope_y
+        before, slope_x, slope_y, last_rise = height, next_x, next_y, rise
+    by_distance = (by_step / STEPS - length / distance) / distance
+    factor = by_stretch / distance
+    by_x[j] += factor * end_x + by_stretch * by_distance * east / distance
+    by_y[j] += factor * end_y + by_stretch * by_distance * north / distance
+    by_x[i] += factor * begin_x - by_stretch * by_distance * east / distance
+    by_y[i] += factor * begin_y - by_stretch * by_distance * north / distance
+
+
+def stretch_slopes(field, x, y, by_stretch, by_x, by_y):
+    """Add to by_x and by_y (turbines,) the derivatives through `stretch` in `Places`. by_stretch: see `Adjoints`."""
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            total = by_stretch[i, j] + by_stretch[j, i]
+            if total != 0.0:
+                add_stretch_slopes(field, x, y, i, j, total, by_x, by_y)
