@@ -101,6 +101,7 @@ lint: $(VENV)/.installed-test
 
 bench-wake: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/wake.py
+	$(BIN)/python benchmarks/wake_field.py
 
 # one sample beside PyWake, and a study of 300: five minutes; LEEWARD_SHARED_DATA names the folder of the real sample
 bench-study: $(VENV)/.installed-test
@@ -139,7 +140,8 @@ commands: $(VENV)/.installed
 
 # tests/data/pywake.json: PyWake's numbers for the tests that compare with it
 references: $(VENV)/.installed-test
-	LEEWARD_REFERENCES=write $(BIN)/python -m pytest -q tests/test_against_pywake.py tests/test_flow.py tests/test_gradient.py
+	LEEWARD_REFERENCES=write $(BIN)/python -m pytest -q tests/test_against_pywake.py tests/test_flow.py tests/test_gradient.py \
+		tests/test_field_pywake.py tests/test_field_gradient.py
 
 # the pictures of docs/method.md, from leeward and PyWake side by side
 figures: $(VENV)/.installed-test

@@ -36,17 +36,30 @@ class ElevatedDistance(StraightDistance):
         return super().__call__(*self._lifted(*source), wd_l=wd_l, dst_xyh_jlk=target, **others)
 
     def _lifted(self, x, y, h):
-        return x, y, h + self.site.elevation(np.ravel(x), np.ravel(y)).reshape(np.shape(x))
+        return x, y, h + self.site.elevation(x.reshape(-1), y.reshape(-1)).reshape(np.shape(x))
 
 
-def peer_field(case, distance=None):
+class FieldSite(XRSite):
+    """`XRSite`, with a turbulence intensity at 15 m/s that depends on the speed as in PyWake's `WaspGridSite`."""
+
+    def _local_wind(self, localWind, ws_bins=None):  # noqa: N803
+        wind = super()._local_wind(localWind, ws_bins)
+        if "TI_15" in self.ds:
+            wind["TI_ilk"] = self.interp(self.ds.TI_15, wind) * (0.75 + 3.8 / wind.ws)
+        return wind
+
+
+def peer_field(case, distance=None, density=False):
     """PyWake's site for a `field_cases.Case`.
 
-    The directions and speeds of a time series, and the air density, are arguments of its simulation.
+    The directions and speeds of a time series are arguments of its simulation, and so is the air density unless
+    `density` is True.
     """
     data = case.dataset
-    series = [name for name in ("wd", "WD", "ws") if name in data.variables and data[name].dims == ("time",)]
-    data = data.drop_vars([*series, *(name for name in ("Air_density",) if name in data)])
+    left_out = [name for name in ("wd", "WD", "ws") if name in data.variables and data[name].dims == ("time",)]
+    if not density and "Air_density" in data:
+        left_out.append("Air_density")
+    data = data.drop_vars(left_out)
     if case.is_series:
         data = data.assign(P=1.0)
     shear = None
@@ -56,7 +69,7 @@ def peer_field(case, distance=None):
     if distance is None:
         distance = ElevatedDistance() if case.distances == "elevated" else StraightDistance()
     methods = {"wd": case.interpolation, **dict.fromkeys(("x", "y", "h", "time", "ws"), "linear")}
-    site = XRSite(data, interp_method=methods, shear=shear, distance=distance)
+    site = FieldSite(data, interp_method=methods, shear=shear, distance=distance)
     site.use_WS_bins = data.attrs.get("speed_bins") == "local"
     return site
 

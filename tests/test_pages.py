@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 from foreign_files import own_result
-from leeward.charts import label_place, loss_range
+from leeward.charts import colour, label_place, loss_range
 from leeward.errors import InputError
 from leeward.pages import settings as settings_page
 from leeward.pages.charts import convergence, rank_chart, rose_chart, share_bar, strip_chart
@@ -22,8 +22,9 @@ from leeward.pages.maps import BELOW, Frame, farm_map, layout_plan, loss_scale
 from leeward.pages.parts import Links, gwh, percent, shown, table
 from leeward.pages.task import comparison, phases, result_facts
 from leeward.pages.tasks import best_list
+from leeward.pages.wind import resource_plan
 from leeward.store.format.keys import Key
-from leeward.watch import FarmShape, LayoutView
+from leeward.watch import FarmShape, LayoutView, ResourceView
 from leeward.wind import Site, WindRose, wind_rose
 from web_cases import HOSTILE, Checked
 
@@ -446,3 +447,26 @@ def test_spacing_and_neighbours_in_words():
     assert settings_page._spacing({"spacing_m": 720.0}) == "720 m"
     assert settings_page._neighbours([]) == "none"
     assert settings_page._neighbours([{"x_m": [1.0, 2.0]}, {"x_m": [3.0]}]) == "3 turbines"
+
+
+def test_a_map_of_the_wind():
+    """Cells of one colour in a row are one piece; those without wind are left out."""
+    speed = np.array([[6.0, 6.0, 9.0], [7.5, np.nan, np.nan]])
+    shape = FarmShape(0, "a farm", (SQUARE,), None)
+    seen = ResourceView((0.0, 0.0, 9000.0, 6000.0), speed, 100.0, (3.0, 25.0))
+    best = {0: own_result()}
+    picture = resource_plan(seen, [shape], best, np.array([[4000.0], [1000.0]]))
+    numbers(picture)
+    cells = picture.partition('<g class="resource">')[2].partition("</g>")[0]
+    found = dict(re.findall(r'<path d="([^"]*)" fill="([^"]*)">', cells))
+    assert sorted(d.count("M") for d in found) == [1, 1, 1]
+    assert set(found.values()) == {colour(0.0), colour(1.0), colour(1.0 - 12 / 23)}
+    wide = {fill: float(re.search(r"h([0-9.]+)v", d)[1]) for d, fill in found.items()}
+    assert wide[colour(1.0)] == pytest.approx(2 * wide[colour(0.0)], abs=0.5)  # two slow cells, one fast one
+    assert picture.count('class="neighbour"') == 1
+    assert picture.partition('<g class="placed">')[2].partition("</g>")[0].count("<circle") == best[0].n_turbines
+    for words in ("with the best layout of each farm. Blank: the wind is not known. Grey", "6.00", "7.50", "9.00"):
+        assert words in picture
+    flat = resource_plan(replace(seen, speed=np.full((2, 2), 7.0)), [shape], {}, np.zeros((2, 0)))
+    assert "over wind speeds of 3 to 25 m/s.</p>" in flat
+    numbers(flat)

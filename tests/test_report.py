@@ -12,6 +12,7 @@ import yaml
 
 from leeward.report import document, report_html
 from leeward.watch import snapshot
+from resource_cases import make_field_campaign
 from run_cases import leeward_here, make_campaign, results
 
 FARMS = [
@@ -210,3 +211,22 @@ def test_stages_are_events(ran):
     with pytest.warns(DeprecationWarning, match="on_event="):
         report_html(ran / "layouts.run", tell=texts.append)
     assert texts == [event["text"] for event in events]
+
+
+def test_the_map_of_wind_that_varies(ran, report, tmp_path):
+    """Beside the wind rose, with the best layouts on top. Wind that is the same everywhere has none."""
+    make_field_campaign(tmp_path)
+    assert leeward_here("run", "campaign.yaml", "--engine", "inline", "-q", cwd=tmp_path).returncode == 0
+    text = report_html(tmp_path / "layouts.run")
+    test_it_needs_nothing_else(text)
+    section = text.partition('<section id="wind"')[2].partition("</section>")[0]
+    assert section.count('<g class="resource">') == 1
+    assert section.count('class="outline"') == 2
+    assert section.partition('<g class="placed">')[2].partition("</g>")[0].count("<circle") == 6
+    words = (
+        "Mean free wind speed at 100 m above ground, over wind speeds of 5 to 14 m/s, with the best layout of each farm"
+    )
+    assert words in section
+    assert "Weibull distributions on a grid of 5 × 4 points × 2 heights: 8 sectors" in text
+    assert '<section id="wind"' in report
+    assert "Mean free wind speed" not in report

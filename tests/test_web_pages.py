@@ -17,6 +17,7 @@ from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.web import model as model_module, reading as reading_module
+from resource_cases import make_field_campaign
 from run_cases import leeward_here, make_campaign, until
 from web_cases import FORMULA, HANGS_S, PAGES, Checked, Clock, beat, empty_run, fail, hostile_run, serving, store
 
@@ -104,6 +105,39 @@ def test_wake_losses_come_later(finished, monkeypatch):
 
 
 # --- kinds of places -------------------------------------------------------------------------------------------------
+
+
+def test_the_map_of_the_wind_is_computed_once(tmp_path, monkeypatch):
+    """Where the wind varies, the settings have a map of it; without one while it is being computed."""
+    make_field_campaign(tmp_path)
+    ended = leeward_here("run", "campaign.yaml", "--engine", "inline", "--quiet", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    may_end, calls = threading.Event(), []
+
+    def slow(campaign, real=model_module.resource_view):
+        calls.append(campaign)
+        may_end.wait()
+        return real(campaign)
+
+    monkeypatch.setattr(model_module, "resource_view", slow)
+    with serving(tmp_path / "layouts.run") as browser:
+        first = Checked(browser.text("/settings"))
+        assert "The map of the wind is being computed." in first.text
+        may_end.set()
+        until(lambda: "being computed" not in Checked(browser.text("/settings")).text, "the map", 600)
+        text = browser.text("/settings")
+        assert "Mean free wind speed at 100 m above ground" in Checked(text).text
+        assert text.partition('<g class="placed">')[2].partition("</g>")[0].count("<circle") == 6
+        Checked(browser.text(TASK))
+    assert len(calls) == 1
+
+
+def test_uniform_wind_has_no_map(finished):
+    with serving(finished) as browser:
+        text = browser.text("/settings")
+    assert "Frequency by direction and wind speed" in text
+    assert "being computed" not in text
+    assert 'class="resource"' not in text
 
 
 def test_a_lone_file(finished, tmp_path):

@@ -76,7 +76,10 @@ def comparison_remarks(campaign: "Campaign") -> Iterator[str]:
     if differing:
         yield comparison_remark(differing, len(campaign.farms))
     yield from wind_remarks(campaign)
-    if len({campaign.physics.hub_height_m(number) for number in campaign.types}) > 1:
+    field = campaign.physics.site.field
+    if len({campaign.physics.hub_height_m(number) for number in campaign.types}) > 1 and not (
+        field is not None and field.varies_with_height
+    ):
         yield HUB_HEIGHTS
 
 

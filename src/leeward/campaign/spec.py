@@ -114,6 +114,7 @@ class PackedShear(Strict):
 class GridSpec(Strict):
     """Wind that varies over the site, as `leeward.wind.field_data.field_settings` writes it."""
 
+    source: str
     kind: Literal["weibull", "table", "series"]
     x_m: Numbers
     y_m: Numbers

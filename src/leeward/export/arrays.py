@@ -64,6 +64,8 @@ def arrays(plant: Plant) -> dict[str, Any]:
         "turbulence_intensity": conditions.turbulence_intensity,
         "wake_model": json_text(plant.wake_settings),
     }
+    if plant.farm.site.field is not None:
+        found |= plant.farm.local_wind(plant.x, plant.y)
     if "weibull_k" in plant.site:
         sectors = ("sector_frequency", "weibull_a_m_s", "weibull_k")
         found |= {name: np.array(plant.site[name]) for name in sectors}

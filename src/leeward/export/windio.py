@@ -129,6 +129,7 @@ def _resource(plant: Plant) -> dict[str, Any]:
 
     windIO cannot express interpolation between sectors, so such a site becomes a table of probabilities too.
     """
+    plant.demand_uniform_wind("windIO")
     conditions, site = plant.conditions, plant.site
     wind: dict[str, Any]
     if site.get("interpolation") == "nearest":

@@ -80,6 +80,7 @@ def floris_case(setup: Setup, name: str = "leeward") -> FlorisCase:
 
 def wind_rows(setup: Setup) -> dict[str, list[float]]:
     """Return the wind conditions under the names that FLORIS expects in a CSV file of a wind rose."""
+    setup.demand_uniform_wind("FLORIS")
     conditions = setup.conditions
     direction = np.broadcast_to(conditions.direction[:, None], conditions.speed.shape)
     columns = (direction, conditions.speed, conditions.turbulence_intensity, conditions.weight)

@@ -10,6 +10,9 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.peers.setup import Setup, is_straight, setup
 from leeward.wind import Turbine, WindFarm
+from leeward.wind.conditions import Conditions
+from leeward.wind.field_data import FieldData
+from leeward.wind.field_dataset import dataset_of
 from leeward.wind.wake_models import known_wake_models
 
 
@@ -78,6 +81,8 @@ def _site(setup: Setup) -> tuple[Any, dict[str, Any]]:
     import xarray
     from py_wake.site import XRSite
 
+    if setup.farm.site.field is not None:
+        return _field_site(setup.farm.site.field.data, setup.conditions)
     conditions, settings = setup.conditions, setup.farm.site.settings()
     direction, speed = conditions.direction, conditions.speed
     if "weibull_k" in settings:
@@ -109,6 +114,58 @@ def _site(setup: Setup) -> tuple[Any, dict[str, Any]]:
         "time": np.arange(speed.size),
     }
     return _flow_case_site(conditions.weight.ravel(), conditions.turbulence_intensity.ravel()), flow_cases
+
+
+def _field_site(data: FieldData, conditions: Conditions) -> tuple[Any, dict[str, Any]]:
+    """Return the site of wind that varies, and the wind conditions as arguments of a call of the model."""
+    from py_wake.site import XRSite
+    from py_wake.site.distance import StraightDistance
+
+    if data.distances != "straight":
+        raise InputError(f"distances are {data.distances!r}, which PyWake computes in another way; expected 'straight'")
+    if "density" in data.values:
+        raise InputError("PyWake takes the air density as an argument of each call; leave it out of the site")
+    found = dataset_of(data)
+    weight, intensity = conditions.weight[:, 0], found.get("TI_15")
+    if data.kind == "series":
+        found = found.drop_vars([name for name in ("wd", "WD", "ws") if name in found and "time" in found[name].dims])
+        found["P"] = 1.0  # each step gets its weight below
+    if intensity is not None:
+        found = found.rename(TI_15="TI")
+
+    class LocalSite(XRSite):  # type: ignore[misc]
+        """Bins of local speeds and turbulence at 15 m/s, as in PyWake's `WaspGridSite`; weights of time steps."""
+
+        use_WS_bins = data.local_bins  # noqa: N815
+
+        def _local_wind(self, localWind: Any, ws_bins: Any = None) -> Any:  # noqa: N803
+            wind = super()._local_wind(localWind, ws_bins)
+            if "time" in wind:
+                wind["P_ilk"] = weight[None, :, None]
+            if intensity is not None:
+                factor = 0.75 + 3.8 / wind.ws
+                wind["TI_ilk"] = wind["TI_ilk"] * (factor[None, :, None] if "time" in wind else factor)
+            return wind
+
+    method = {"x": "linear", "y": "linear", "h": "linear", "time": "linear", "ws": "linear", "wd": data.interpolation}
+    site = LocalSite(found, interp_method=method, shear=_shear(data), distance=StraightDistance())
+    if data.extrapolate:
+        site.bounds = "limit"
+    if data.kind != "series":
+        return site, {"wd": data.directions, "ws": data.speeds}
+    speeds = data.speeds if len(data.speeds) else conditions.speed[:, 0]
+    return site, {"wd": data.directions, "ws": speeds, "time": np.arange(len(data.directions))}
+
+
+def _shear(data: FieldData) -> Any:
+    from py_wake.site.shear import LogShear, PowerShear
+
+    if data.shear is None:
+        return None
+    values = data.shear.values if len(data.shear.values) > 1 else data.shear.values[0]
+    if data.shear.kind == "power":
+        return PowerShear(data.shear.reference_height_m, values)
+    return LogShear(data.shear.reference_height_m, values)
 
 
 def _flow_case_site(weight: Any, turbulence_intensity: Any) -> Any:

@@ -56,6 +56,14 @@ class Setup:
     def conditions(self) -> Conditions:
         return self.farm.site.conditions
 
+    def demand_uniform_wind(self, program: str) -> None:
+        """Raise InputError if the wind varies over the site, which a wind rose of `program` cannot express."""
+        if self.farm.site.field is not None:
+            raise InputError(
+                f"the wind varies over the site or with height, which the wind rose of {program} cannot express; "
+                "export arrays (.npz), or use to_pywake"
+            )
+
     @property
     def wake_model(self) -> WakeModel:
         return self.farm.wake_model

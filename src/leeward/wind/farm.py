@@ -14,6 +14,7 @@ from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, by_condition, each_block, local_of, wind_of
 from leeward.wind.field import LocalWind
+from leeward.wind.field_dataset import AIR_DENSITY
 from leeward.wind.flow import Flow, NextTurbineMap
 from leeward.wind.kernels.data import Places, Wind
 from leeward.wind.site import Site
@@ -284,6 +285,21 @@ class WindFarm:
             total = np.asarray(sum(each_block(engine.gross, blocks_of_points, self.threads)))
         power, by_x, by_y = total * GWH_PER_MW
         return power, by_x, by_y
+
+    def local_wind(self, x: npt.ArrayLike, y: npt.ArrayLike) -> dict[str, Array]:
+        """Return the wind without wakes at each of the farm's turbines, in all conditions of a site where it varies.
+
+        local_wind_speed_m_s, local_probability: shape (turbines, directions, speeds); local_air_density_kg_m3: the
+        same, or one number.
+        """
+        speed, weight, density = self._free_wind(self._placed(x, y))
+        density = np.asarray(density * AIR_DENSITY)
+        speed = np.array(np.broadcast_to(speed, weight.shape))
+        return {
+            "local_wind_speed_m_s": speed,
+            "local_probability": np.array(weight),
+            "local_air_density_kg_m3": density if density.size > 1 else density.ravel()[0],
+        }
 
     def mean_free_wind(
         self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions, turbine: Turbine

@@ -70,6 +70,10 @@ class WindField:
         return bool(values.speed_up.shape[3] or values.series_speed.shape[3] or self.data.shear)
 
     @property
+    def varies_with_height(self) -> bool:
+        return len(self.values.height) > 1 or self.data.shear is not None
+
+    @property
     def varies_turbulence(self) -> bool:
         return bool(self.values.turbulence.shape[3] or self.values.series_turbulence.shape[3])
 

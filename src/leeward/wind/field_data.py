@@ -6,6 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,7 @@ def field_settings(data: FieldData) -> dict[str, Any]:
         for name, each in data.values.items()
     }
     settings: dict[str, Any] = {
+        "source": Path(data.source).name,
         "kind": data.kind,
         "x_m": data.x.tolist(),
         "y_m": data.y.tolist(),
@@ -324,4 +326,5 @@ def from_field_settings(settings: Mapping[str, Any]) -> FieldData:
         distances=settings["distances"],
         extrapolate=settings["extrapolate"],
         crs=settings.get("crs"),
+        source=settings["source"],
     )

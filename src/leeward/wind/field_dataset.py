@@ -233,3 +233,39 @@ def crs_of(data: "xarray.Dataset") -> str | None:
             if isinstance(place.attrs.get(name), str) and place.attrs[name]:
                 return str(place.attrs[name])
     return None
+
+
+def dataset_of(data: FieldData) -> "xarray.Dataset":
+    """Return a field as a dataset with the names of PyWake's `XRSite`, without missing values."""
+    import xarray
+
+    axes = {"y": data.y, "x": data.x, "h": data.heights}
+    names = {ours: theirs for theirs, ours in QUANTITIES.items() if theirs != "TI_15"} | {"series_turbulence": "TI"}
+    if data.turbulence_at_15:
+        names["turbulence"] = "TI_15"
+    variables: dict[str, xarray.DataArray] = {}
+    coords: dict[str, Any] = {name: axis for name, axis in axes.items() if len(axis) > 1}
+    if len(data.heights) == 1 and data.heights[0] != ANY_HEIGHT:
+        coords["h"] = data.heights
+    for name, each in data.values.items():
+        last: tuple[str, ...] = ("time",) if name.startswith("series_") else ("wd",)
+        if name == "probability":
+            each, last = each.reshape(*each.shape[:3], data.sectors, -1), ("wd", "ws")
+        values = each * AIR_DENSITY if name == "density" else each
+        variable = xarray.DataArray(values, dims=("y", "x", "h", *last))
+        variables[names[name]] = variable.squeeze([dim for dim in variable.dims if variable.sizes[dim] == 1])
+    dims = {dim for variable in variables.values() for dim in variable.dims}
+    if "wd" in dims and data.kind != "series":
+        coords["wd"] = np.arange(data.sectors) * (FULL_CIRCLE / data.sectors)
+    if data.kind == "series":
+        coords["time"] = np.arange(len(data.directions))
+        variables["wd" if "wd" not in dims else "WD"] = xarray.DataArray(data.directions, dims=("time",))
+    if len(data.speeds) and data.kind != "series":
+        coords["ws"] = data.speeds
+    elif len(data.speeds):
+        variables["ws"] = xarray.DataArray(data.speeds, dims=("time",))
+    found = xarray.Dataset(variables, coords=coords)
+    found = found.transpose(*(dim for dim in ("x", "y", "h", "time", "wd", "ws") if dim in found.dims))
+    found.attrs.update({"speed_bins": "local"} if data.local_bins else {})
+    found.attrs.update({"crs": data.crs} if data.crs is not None else {})
+    return found

@@ -21,7 +21,7 @@ from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Conditions, Distribution
 from leeward.wind.field import WindField
 from leeward.wind.field_data import Shear, from_field_settings
-from leeward.wind.field_dataset import FieldOptions
+from leeward.wind.field_dataset import FieldOptions, dataset_of
 from leeward.wind.field_wind import FieldPart, FieldWind
 from leeward.wind.site_file import dataset_wind, pywake_site, read_site_file, with_shear
 from leeward.wind.table_wind import TableWind, series_wind, table_wind
@@ -90,6 +90,15 @@ class Site:
     def crs(self) -> str | None:
         """Return the coordinate system of wind on a grid, if it is known."""
         return None if self.field is None else self.field.data.crs
+
+    def to_dataset(self) -> "xarray.Dataset":
+        """Return wind that varies as a dataset with the names of PyWake's `XRSite`; see `from_dataset`.
+
+        Shear and the other options of `from_dataset` are not in it.
+        """
+        if self.field is None:
+            raise InputError("the wind is the same everywhere; its numbers are in settings()")
+        return dataset_of(self.field.data)
 
     def with_turbulence(self, turbulence_intensity: float) -> "Site":
         """Return a site on a grid with another turbulence intensity, the same everywhere."""
