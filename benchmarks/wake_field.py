@@ -1,8 +1,8 @@
 """The wake engine where the wind varies over the site, beside PyWake on the same field and beside the uniform site.
 
-Farm 0 of the built-in case, 66 turbines of 15 MW, 360 directions x 23 speeds, nygaard_2022. The field has 50 x 50 points
-and 12 sectors; sector frequency and Weibull A and k vary smoothly by a few per cent. Every measurement runs in a process
-of its own, on one core.
+Farm 0 of the built-in case, 66 turbines of 15 MW, 360 directions x 23 speeds, nygaard_2022. The field has 50 x 50
+points and 12 sectors; sector frequency and Weibull A and k vary smoothly by a few per cent. Every measurement runs in a
+process of its own, on one core.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 import time
 
 import numpy as np
+
 from wake import ONE_CORE, cpu_name, fastest, layout, os, peak_mb, peer_farm
 
 POINTS, SECTORS = 50, 12

@@ -103,6 +103,8 @@ class StudyData:
         for name, wind in self.winds.items():
             if isinstance(wind, Series):
                 winds[name] = {"hours_per_step": wind.hours_per_step, "start": wind.start}
+                if wind.site is not None:
+                    winds[name]["site"] = wind.site.model_dump(exclude_none=True)
                 for part in ("direction", "speed", "turbulence_intensity"):
                     arrays[f"winds.{name}.{part}"] = getattr(wind, part)
             else:
@@ -147,13 +149,15 @@ def _assembled(data: Mapping[str, Any]) -> StudyData:
     arrays, texts = unpacked(data["packed"])
     winds: dict[str, Wind] = {}
     for name, wind in data["winds"].items():
-        if "site" in wind:
-            winds[name] = SiteSpec.model_validate(wind["site"])
+        site = SiteSpec.model_validate(wind["site"]) if "site" in wind else None
+        if site is not None and "hours_per_step" not in wind:
+            winds[name] = site
         else:
             direction, speed, turbulence = (
                 arrays[f"winds.{name}.{part}"] for part in ("direction", "speed", "turbulence_intensity")
             )
-            winds[name] = Series(direction, speed, turbulence, float(wind["hours_per_step"]), str(wind["start"]))
+            times = (float(wind["hours_per_step"]), str(wind["start"]))
+            winds[name] = Series(direction, speed, turbulence, *times, site)
     layouts = (arrays[f"layouts.{name}"] for name in ("starts", "x", "y", "turbine", "keys"))
     scenarios = arrays["scenarios"].tolist()
     return StudyData(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.campaign.resolve import complete_site, complete_wake_model
+from leeward.campaign.resolve import complete_wake_model
 from leeward.errors import InputError
 from leeward.readers.document import Document
 from leeward.store import Evaluation
@@ -23,7 +23,7 @@ from leeward.study.scenarios import (
 )
 from leeward.study.sources import Label, Shelf, Source
 from leeward.study.spec import KEPT, DrawSpec, ScenarioFile, StudySpec, TargetsSpec
-from leeward.study.wind import Series, Wind, read_wind, windows_of
+from leeward.study.wind import Series, Wind, read_wind, site_wind, windows_of
 from leeward.wording import listed
 
 SERIES = ("farm_power", "turbine_power")
@@ -118,7 +118,7 @@ def _winds(spec: StudySpec, shelf: Shelf, document: Document) -> dict[str, Wind]
             continue
         with document.at(*(("wind",) if spec.winds is None else ("winds", name))):
             is_site = wind.site is not None
-            winds[name] = complete_site(wind.site, document.folder) if is_site else read_wind(wind, document.folder)  # type: ignore[arg-type]
+            winds[name] = site_wind(wind, document.folder) if is_site else read_wind(wind, document.folder)
     _demand_equal_series(winds, document)
     return winds
 

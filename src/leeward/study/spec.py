@@ -60,6 +60,7 @@ Column = Annotated[ColumnSpec, BeforeValidator(_column)]
 class WindSpec(Strict):
     """The wind: a site as in a campaign, or a time series in a file or in lists.
 
+    hours_per_step, start: of a time series, also of one on a grid that `site` names.
     columns: for a file, the columns of time, wind_direction_deg, wind_speed_m_s and turbulence_intensity.
     """
 
@@ -81,8 +82,8 @@ class WindSpec(Strict):
             raise ValueError("has wind_speed_m_s without wind_direction_deg; give both")
         if self.columns and self.file is None:
             raise ValueError("has columns without a file; remove them, or name the file")
-        if self.site is not None and (self.hours_per_step or self.start or self.turbulence_intensity):
-            raise ValueError("has a site, so hours_per_step, start and turbulence_intensity do not apply; remove them")
+        if self.site is not None and self.turbulence_intensity:
+            raise ValueError("has a site, so turbulence_intensity does not apply; move it into the site")
         if self.wind_speed_m_s is None and self.wind_direction_deg is not None:
             raise ValueError("has wind_direction_deg without wind_speed_m_s; give both, or neither")
         if self.site is None and self.hours_per_step is None:

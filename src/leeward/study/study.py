@@ -346,7 +346,8 @@ def _wind_settings(wind: Wind) -> dict[str, Any]:
     if not isinstance(wind, Series):
         return {"site": site_settings(wind)}
     parts = ("direction", "speed", "turbulence_intensity")
-    return {name: getattr(wind, name).tolist() for name in parts} | {"hours_per_step": wind.hours_per_step}
+    settings = {name: getattr(wind, name).tolist() for name in parts} | {"hours_per_step": wind.hours_per_step}
+    return settings if wind.site is None else settings | {"site": site_settings(wind.site)}
 
 
 def load_study(source: str | os.PathLike[str] | Mapping[str, Any]) -> Study:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leeward.campaign.physics import site_of
+from leeward.campaign.resolve import complete_site
 from leeward.campaign.spec import SiteSpec
 from leeward.errors import InputError
 from leeward.readers.tables import Table, read_table
@@ -25,13 +26,17 @@ DEFAULT_TURBULENCE = 0.1
 
 @dataclass(frozen=True)
 class Series:
-    """A time series of wind: direction (degrees), speed (m/s) and turbulence intensity of each step."""
+    """A time series of wind: direction (degrees), speed (m/s) and turbulence intensity of each step.
+
+    site: the series at any place, if it varies over the site; the other values are then means over the grid.
+    """
 
     direction: "npt.NDArray[np.float64]"
     speed: "npt.NDArray[np.float64]"
     turbulence_intensity: "npt.NDArray[np.float64]"
     hours_per_step: float
     start: str = ""  # ISO time of the first step, "" without dates
+    site: SiteSpec | None = None
 
     def __len__(self) -> int:
         return len(self.speed)
@@ -59,6 +64,8 @@ def site_with(wind: Wind, turbulence_intensity: float | None) -> "Site":
     """Return the wind as a site. turbulence_intensity: replaces that of the wind, if given."""
     from leeward.wind import Site
 
+    if isinstance(wind, Series) and wind.site is not None:
+        return site_with(wind.site, turbulence_intensity)
     if isinstance(wind, Series):
         intensity = wind.turbulence_intensity if turbulence_intensity is None else turbulence_intensity
         return Site.from_time_series(wind.direction, wind.speed, intensity)
@@ -81,10 +88,28 @@ def wind_differences(new: Mapping[str, Wind], old: Mapping[str, Wind]) -> list[s
         if isinstance(now, Series) and isinstance(then, Series):
             parts = ("direction", "speed", "turbulence_intensity", "hours_per_step")
             other = [part for part in parts if not np.array_equal(getattr(now, part), getattr(then, part))]
+            other += ["values on the grid"] if now.site != then.site else []
             found += [f"other {' and '.join(other)} of {name} ({len(now)} steps, was {len(then)})"] if other else []
         elif now != then:
             found.append(f"another {name}")
     return found
+
+
+def site_wind(spec: WindSpec, folder: Path | None) -> Wind:
+    """Return the wind of a study that names a site, as a series if the site is a time series on a grid."""
+    if spec.site is None:
+        raise TypeError("the wind has no site")
+    site = complete_site(spec.site, folder)
+    if site.field is None or site.field.kind != "series":
+        if spec.hours_per_step or spec.start:
+            raise InputError("has a site that is no time series, so hours_per_step and start do not apply; remove them")
+        return site
+    if spec.hours_per_step is None:
+        raise InputError("is a time series on a grid; give hours_per_step, such as 1 for hourly wind")
+    conditions = site_of(site).conditions
+    start = "" if spec.start is None else parse_time(spec.start, "start").isoformat()
+    means = (conditions.speed[:, 0], conditions.turbulence_intensity[:, 0])
+    return Series(conditions.direction, *means, float(spec.hours_per_step), start, site)
 
 
 def read_wind(spec: WindSpec, folder: Path | None) -> Series:
