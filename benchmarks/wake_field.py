@@ -27,7 +27,7 @@ def field(points=POINTS):
 
     figures = builtin.figures("site.yaml")
     x, y = layout(66)
-    grids = [np.linspace(axis.min() - 2000.0, axis.max() + 2000.0, points) for axis in (x, y)]
+    grids = [np.linspace(axis.min() - 4000.0, axis.max() + 4000.0, points) for axis in (x, y)]
     east, north = np.meshgrid(*(np.linspace(0.0, 1.0, points) for _ in grids), indexing="ij")
     sector = np.arange(SECTORS)
     wave = np.sin(2.0 * np.pi * (east[..., None] + sector / SECTORS)) * np.cos(np.pi * north[..., None])

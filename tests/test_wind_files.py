@@ -234,13 +234,15 @@ def test_bad_sites_of_pywake():
     from py_wake.site.shear import PowerShear
 
     site = Hornsrev1Site()
-    site.shear = PowerShear(70, 0.1)
-    with pytest.raises(InputError, match="Hornsrev1Site: has a shear model"):
+    site.shear = PowerShear(70, 0.1, interp_method="linear")
+    with pytest.raises(InputError, match="Hornsrev1Site: has the shear PowerShear, which leeward lacks"):
         Site.from_pywake(site)
     with pytest.raises(InputError, match="expected an XRSite"):
         Site.from_pywake("Hornsrev1Site")
-    with pytest.raises(InputError, match=r"ParqueFicticioSite: (leeward does not support|.* varies with)"):
-        Site.from_pywake(ParqueFicticioSite())
+    site = ParqueFicticioSite()
+    site.interp_method = "nearest"
+    with pytest.raises(InputError, match="ParqueFicticioSite: interpolates x to the nearest point"):
+        Site.from_pywake(site)
 
 
 # --- in campaigns and commands ---

@@ -50,7 +50,7 @@ def resolved(spec: CampaignSpec, document: Document) -> CampaignSpec:
     forms = ("file", "weibull", "table", "time_series")
     with document.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
         site = complete_site(spec.site, document.folder, document.remarks)
-        _check_grid_crs(site, crs, document.remarks)
+        check_grid_crs(site, crs, document.remarks)
     changed = {
         "frozen": True,
         "name": spec.name or printable(Path(document.where).stem),
@@ -82,15 +82,20 @@ def check_crs(name: str) -> None:
         )
 
 
-def _check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None:
-    """Raise InputError if the grid of the wind is in another coordinate system than the areas."""
+def check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None:
+    """Raise InputError if the grid of the wind is in another coordinate system than the areas or layouts.
+
+    remarks: gets a sentence if one of the two is not known.
+    """
     import pyproj
 
     if site.field is None or len(site.field.x_m) * len(site.field.y_m) == 1:
         return
     if site.field.crs is None or crs is None:
-        what = "the areas have" if site.field.crs is not None else "the file of the wind names"
-        remarks.append(f"wind: {what} no coordinate system: both are taken to have the same coordinates")
+        unknown = "areas" if site.field.crs is not None else f"grid of {site.field.source}"
+        remarks.append(
+            f"wind: the coordinate system of the {unknown} is not known; it is taken to be that of the other"
+        )
         return
     try:
         of_grid = pyproj.CRS.from_user_input(site.field.crs)
@@ -98,8 +103,8 @@ def _check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None
         raise InputError(f"names the unknown coordinate system {site.field.crs!r:.60}") from error
     if not of_grid.equals(pyproj.CRS.from_user_input(crs), ignore_axis_order=True):
         raise InputError(
-            f"has wind in {of_grid.name}, but the areas are in {crs}; expected one coordinate system: reproject the "
-            "file, or set `crs` for the areas"
+            f"has wind in {of_grid.name}, but the areas or layouts are in {crs}; expected one coordinate system: "
+            "reproject the file of the wind, or set `crs` for the areas"
         )
 
 

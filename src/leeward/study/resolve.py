@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leeward.campaign.resolve import complete_wake_model
+from leeward.campaign.resolve import check_grid_crs, complete_wake_model
 from leeward.errors import InputError
 from leeward.readers.document import Document
 from leeward.store import Evaluation
@@ -49,6 +49,11 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
             scenarios = _scenarios(spec, folder, shelf, Clock(n_steps, times))
         layouts = shelf.catalogue()
         crs = _common_crs(shelf, document)
+        for name, wind in winds.items():
+            site = wind.site if isinstance(wind, Series) else wind
+            if site is not None:
+                with document.at(*(("wind",) if spec.winds is None else ("winds", name))):
+                    check_grid_crs(site, crs, document.remarks)
     finally:
         for source in sources.values():
             source.close()
