@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leeward.campaign.physics import Physics
-from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec, SiteSpec
+from leeward.campaign.site_spec import SiteSpec
+from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leeward.campaign.custom import custom_code, import_custom
 from leeward.campaign.shapes import area_from, path_in
+from leeward.campaign.site_spec import ShearSpec, SiteSpec, TimeSeriesSpec
 from leeward.campaign.spec import (
     CampaignSpec,
     FarmSpec,
     FullTurbine,
     NeighboursSpec,
-    ShearSpec,
-    SiteSpec,
-    TimeSeriesSpec,
 )
 from leeward.deprecation import Renamed
 from leeward.errors import InputError

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from leeward.campaign import shapes
 from leeward.campaign.physics import farm_place, site_of, turbine_count, turbine_of
+from leeward.campaign.site_spec import SiteSpec
 from leeward.campaign.spec import (
     TURBINE_FORMS,
     BuiltIn,
@@ -18,7 +19,6 @@ from leeward.campaign.spec import (
     FarmSpec,
     GenericTurbine,
     NeighboursSpec,
-    SiteSpec,
     TurbineFile,
     TurbineSpec,
     turbine_form,

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import yaml
 
 from leeward.campaign.execution import Execution
-from leeward.campaign.spec import TURBINE_FORMS, SiteSpec, turbine_form
+from leeward.campaign.site_spec import SiteSpec
+from leeward.campaign.spec import TURBINE_FORMS, turbine_form
 from leeward.errors import InputError
 from leeward.readers.document import Document, dump
 from leeward.study.wind import Series, Wind

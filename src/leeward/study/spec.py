@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from leeward.campaign.execution import Count, Execution, Name, Positive, none_as_empty
-from leeward.campaign.spec import Index, Numbers, SiteSpec, wake_model_section
+from leeward.campaign.site_spec import Numbers, SiteSpec
+from leeward.campaign.spec import Index, wake_model_section
 from leeward.campaign.validation import Strict, not_both, one_of
 from leeward.store import CASES
 

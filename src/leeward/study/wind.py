@@ -10,7 +10,7 @@ import numpy as np
 
 from leeward.campaign.physics import site_of
 from leeward.campaign.resolve import complete_site
-from leeward.campaign.spec import SiteSpec
+from leeward.campaign.site_spec import SiteSpec
 from leeward.errors import InputError
 from leeward.readers.tables import Table, read_table
 from leeward.study.spec import CALENDAR, WindSpec

@@ -11,7 +11,7 @@ from leeward.capacity import GWH_PER_MW as GWH_PER_MW
 from leeward.wind.checks import Array as Array
 
 if TYPE_CHECKING:
-    from leeward.wind.field import FieldConditions
+    from leeward.wind.local_wind import FieldConditions
 
 GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 

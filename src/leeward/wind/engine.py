@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import Array, Conditions
-from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import (
     ELEMENTS,
     Adjoints,
@@ -25,6 +24,7 @@ from leeward.wind.kernels.data import (
     Wind,
     curves_of,
 )
+from leeward.wind.local_wind import LocalWind
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel, result_type
 

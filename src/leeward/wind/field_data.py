@@ -1,8 +1,8 @@
 """The numbers that define wind that varies over a site, checked, and as text for campaign files."""
 
 import base64
-import binascii
 import hashlib
+import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -114,6 +114,8 @@ class FieldData:
         checks.one_of(self.distances, DISTANCES, f"{self.source}: distances")
         for name, axis in (("x", self.x), ("y", self.y), ("h", self.heights)):
             check_axis(axis, name, self.source)
+        checks.angles(checks.finite_array(self.directions, f"{self.source}: wd"))  # NaN would crash the kernels
+        checks.finite_array(self.speeds, f"{self.source}: ws")
         for name in NEEDED[self.kind]:
             if name not in self.values:
                 raise InputError(f"{self.source}: has no {name}; expected {', '.join(NEEDED[self.kind])}")
@@ -256,12 +258,12 @@ def packed(values: Array) -> dict[str, Any]:
 
 def unpacked(data: Mapping[str, Any], what: str) -> Array:
     """Return the array of `packed`. Raise InputError if its bytes are not those that were packed."""
-    size = int(np.prod([int(length) for length in data["shape"]], dtype=np.float64)) * 8
+    size = 8 * math.prod(map(int, data["shape"]))
     if not 0 < size <= MOST_BYTES:
         raise InputError(f"{what}: has {size} bytes; expected at most {MOST_BYTES >> 30} GiB")
     try:
         raw = zlib.decompressobj().decompress(base64.b64decode(data["data"], validate=True), size + 1)
-    except (binascii.Error, zlib.error) as error:
+    except (ValueError, zlib.error) as error:
         raise InputError(f"{what}: the packed values cannot be read ({error})") from error
     if len(raw) != size or hashlib.sha256(raw).hexdigest() != data["sha256"]:
         raise InputError(f"{what}: the packed values are damaged: they do not have the SHA-256 in the file")

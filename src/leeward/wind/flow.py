@@ -12,8 +12,8 @@ from leeward.errors import InputError
 from leeward.wind.checks import Array, coordinates, finite, positive, turbulence
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Engine, blocks, by_condition, each_block, local_of, wind_of
-from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import NO_PAIRS, Known, Places, Wind
+from leeward.wind.local_wind import LocalWind
 from leeward.wind.turbine import Turbine
 
 

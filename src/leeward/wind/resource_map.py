@@ -19,7 +19,8 @@ from leeward.wind.checks import Array, coordinates, positive
 from leeward.wind.conditions import Conditions
 from leeward.wind.engine import local_of, wind_of
 from leeward.wind.farm import WindFarm
-from leeward.wind.field import WindField, sectors_at
+from leeward.wind.field import WindField
+from leeward.wind.local_wind import sectors_at
 from leeward.wind.rose import SECTORS
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine

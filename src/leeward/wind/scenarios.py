@@ -12,8 +12,8 @@ from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Block, Engine, by_condition, extent_of, local_of, longest_stretch, wind_of
-from leeward.wind.field import LocalWind
 from leeward.wind.kernels.data import ELEMENTS, Places, Wind
+from leeward.wind.local_wind import LocalWind
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
