@@ -207,9 +207,9 @@ def test_template(tmp_path):
 
 
 def test_template_shows_every_key():
-    from leeward.campaign import spec
+    from leeward.campaign import site_spec, spec
 
-    models = (spec.CampaignSpec, spec.WeibullSpec, spec.OptimiserSpec, spec.Execution, spec.GenericTurbine)
+    models = (spec.CampaignSpec, site_spec.WeibullSpec, spec.OptimiserSpec, spec.Execution, spec.GenericTurbine)
     hidden = {"format_version", "frozen", "recipe_sha256", "objective_sha256", "built_in"}
     for model in models:
         for name in set(model.model_fields) - hidden:

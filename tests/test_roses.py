@@ -49,7 +49,7 @@ def stake(site, turbine):
 @pytest.mark.parametrize("speeds", [1, 8])
 def test_a_reduced_rose_keeps_the_energy_at_stake(name, speeds, turbine):
     site = SITES[name]()
-    small = Stakes(site.conditions, turbine.power_mw).reduced(360, speeds)
+    small = Stakes(site, turbine.power_mw).reduced(360, speeds)
     assert small.conditions.speed.shape[0] <= 360
     assert small.conditions.speed.shape[1] == speeds
     assert stake(small, turbine) == pytest.approx(stake(site, turbine), rel=1e-9)
@@ -60,10 +60,10 @@ def test_a_reduced_rose_keeps_the_energy_at_stake(name, speeds, turbine):
 def test_merged_directions_stay_where_the_energy_is(turbine):
     """Three directions around north, of which one matters."""
     site = Site.from_table([359.0, 0.0, 1.0], [9.0], [[0.0], [0.0], [0.5]], 0.07, kind="exact")
-    small = Stakes(site.conditions, turbine.power_mw).reduced(1, 1)
+    small = Stakes(site, turbine.power_mw).reduced(1, 1)
     assert small.conditions.direction == pytest.approx([1.0])
     both = Site.from_table([359.0, 1.0], [9.0], [[0.5], [0.5]], 0.07, kind="exact")
-    assert Stakes(both.conditions, turbine.power_mw).reduced(1, 1).conditions.direction == pytest.approx([0.0])
+    assert Stakes(both, turbine.power_mw).reduced(1, 1).conditions.direction == pytest.approx([0.0])
 
 
 @pytest.mark.parametrize("name", SITES)
@@ -83,7 +83,7 @@ def test_a_reduced_rose_ranks_layouts_as_the_full_one(name, turbine):
 @pytest.mark.parametrize("name", SITES)
 def test_samples_are_unbiased(name, turbine):
     site = SITES[name]()
-    stakes = Stakes(site.conditions, turbine.power_mw)
+    stakes = Stakes(site, turbine.power_mw)
     rng = np.random.default_rng(0)
     for _ in range(5):
         drawn = stakes.draw(100, rng)
@@ -103,6 +103,6 @@ def test_wind_in_which_wakes_cost_nothing():
     """All conditions are far above rated wind speed; the full rose is used instead."""
     turbine = Turbine.iea37_10mw()
     site = Site.from_table([0.0, 120.0, 240.0], [22.0, 24.0], [[0.1, 0.2]] * 3, 0.07, kind="exact")
-    assert not Stakes(site.conditions, turbine.power_mw)
+    assert not Stakes(site, turbine.power_mw)
     problem = LayoutProblem(WindFarm(site, turbine), square(4000), 4, spacing_m=720)
     assert optimise(problem, 0, effort="fast").wake_loss == pytest.approx(0.0, abs=1e-12)

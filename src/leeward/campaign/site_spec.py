@@ -118,7 +118,7 @@ class GridSpec(Strict):
     distances: Literal["straight", "elevated", "terrain_following"]
     extrapolate: bool
     shear: PackedShear | None = None
-    crs: Name | None = None
+    crs: str | None = None  # may be WKT, which is long
     values: dict[str, PackedSpec]
 
 

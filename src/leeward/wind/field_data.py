@@ -128,6 +128,7 @@ class FieldData:
                 f"{self.source}: distances is {self.distances!r}, which needs the elevation of the terrain"
             )
         for name, values in self.values.items():
+            checks.one_of(name, tuple(LIMITS), f"{self.source}: the name of a quantity")
             self._check_shape(name, values)
             self._check_values(name, values)
         self._check_sums()
