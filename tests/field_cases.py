@@ -230,6 +230,8 @@ CASES = {
     "elevated": Case(with_elevation(WEIBULL, high=80.0), distances="elevated"),
     "elevated with speed-up": Case(HILLS, distances="elevated"),
     "everything": Case(with_local_bins(EVERYTHING), "linear", distances="elevated"),
+    "terrain following": Case(with_elevation(WEIBULL, high=900.0), distances="terrain_following"),
+    "terrain following with speed-up": Case(with_elevation(SPEED_UP, high=900.0), distances="terrain_following"),
     "power shear": Case(WEIBULL, sector_shear=("power", 0.2)),
     "power shear by sector": Case(WEIBULL, sector_shear=("power", ALPHA)),
     "power shear on a speed-up": Case(SPEED_UP, sector_shear=("power", ALPHA)),

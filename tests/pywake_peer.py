@@ -2,13 +2,14 @@
 
 import numpy as np
 import xarray
+from py_wake import np as numpy  # of autograd, while it computes gradients
 from py_wake.deficit_models.gaussian import BastankhahGaussianDeficit, IEA37SimpleBastankhahGaussianDeficit
 from py_wake.deficit_models.no_wake import NoWakeDeficit
 from py_wake.deficit_models.utils import ct2a_madsen, ct2a_mom1d
 from py_wake.literature.noj import Jensen_1983
 from py_wake.literature.turbopark import Nygaard_2022
 from py_wake.site import XRSite
-from py_wake.site.distance import StraightDistance
+from py_wake.site.distance import StraightDistance, TerrainFollowingDistance
 from py_wake.site.shear import LogShear, PowerShear
 from py_wake.superposition_models import LinearSum, SquaredSum
 from py_wake.wind_farm_models.engineering_models import PropagateDownwind
@@ -39,6 +40,29 @@ class ElevatedDistance(StraightDistance):
         return x, y, h + self.site.elevation(x.reshape(-1), y.reshape(-1)).reshape(np.shape(x))
 
 
+class EachDirectionDistance(TerrainFollowingDistance):
+    """PyWake's terrain-following distances, one wind direction at a time.
+
+    PyWake 2.6.20 sorts the turbines in each direction, but takes their positions in the order of the first one.
+    """
+
+    def __call__(self, src_x_ilk, src_y_ilk, src_h_ilk, wd_l=None, dst_xyh_jlk=None, **others):
+        source, target = self.get_pos(src_x_ilk, src_y_ilk, src_h_ilk, dst_xyh_jlk=dst_xyh_jlk)
+        parts = []
+        for number in range(len(wd_l)):
+            here, there = ([v[:, min(number, v.shape[1] - 1)][:, None] for v in places] for places in (source, target))
+            there = None if dst_xyh_jlk is None else there
+            parts.append(super().__call__(*here, wd_l=wd_l[number : number + 1], dst_xyh_jlk=there, **others))
+        return [numpy.concatenate(values, 2) for values in zip(*parts, strict=True)]
+
+
+DISTANCES = {
+    "straight": StraightDistance,
+    "elevated": ElevatedDistance,
+    "terrain_following": EachDirectionDistance,
+}
+
+
 class FieldSite(XRSite):
     """`XRSite`, with a turbulence intensity at 15 m/s that depends on the speed as in PyWake's `WaspGridSite`."""
 
@@ -67,7 +91,7 @@ def peer_field(case, distance=None, density=False):
         kind, values = case.sector_shear
         shear = PowerShear(100.0, values) if kind == "power" else LogShear(100.0, values)
     if distance is None:
-        distance = ElevatedDistance() if case.distances == "elevated" else StraightDistance()
+        distance = DISTANCES[case.distances]()
     methods = {"wd": case.interpolation, **dict.fromkeys(("x", "y", "h", "time", "ws"), "linear")}
     site = FieldSite(data, interp_method=methods, shear=shear, distance=distance)
     site.use_WS_bins = data.attrs.get("speed_bins") == "local"

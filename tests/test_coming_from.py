@@ -48,6 +48,7 @@ def test_pywake(tmp_path):
     assert n["gradient_difference"] < 1e-9
     assert n["power_difference_mw"] < 1e-9
     assert n["steps"].total_aep_gwh == pytest.approx(float(n["series"].aep().sum()), rel=1e-9)
+    assert n["local_gwh"] == pytest.approx(n["ridge_gwh"], rel=1e-9)
     # what the page says about the gradient below the first point of a curve, and about the sum of probabilities
     _, by_x, _ = n["farm"].aep_gradient(n["x"], n["y"])
     theirs = n["wfm"].aep_gradients(wrt_arg=["x", "y"], x=n["x"], y=n["y"])

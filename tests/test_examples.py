@@ -46,6 +46,25 @@ def test_what_the_topfarm_recipe_cannot_do(tmp_path):
     assert "cannot do an area that is not one polygon without holes" in result.stderr
 
 
+@pytest.mark.slow
+@needs_topfarm
+def test_smart_start_beside_topfarm_on_a_ridge(tmp_path):
+    """It has TopFarm's positions and PyWake's AEP."""
+    shutil.copytree(EXAMPLES / "complex-terrain", tmp_path, dirs_exist_ok=True)
+    grids = Path(importlib.util.find_spec("py_wake").origin).parent / "examples" / "data" / "ParqueFicticio"
+    shutil.copytree(grids, tmp_path / "ridge", ignore=shutil.ignore_patterns("*.pkl", "*.py", "__pycache__"))
+    done = leeward_here("run", "campaign.yaml", "--recipe", "smart_start", "--seeds", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "beside_topfarm.py"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (row,) = re.findall(r"^0 .*", result.stdout, re.M)
+    theirs, ours, _, away, *_ = map(float, row.split()[1:])
+    assert (theirs, away) == (ours, 0.0)
+    assert 60 < ours < 65
+    assert float(re.search(r"differ by at most (\S+)", result.stdout)[1]) < 1e-9
+
+
 def test_every_example_is_listed():
     listed = (EXAMPLES / "README.md").read_text()
     for path in EXAMPLES.glob("*.py"):

@@ -21,6 +21,7 @@ NYGAARD = wake_model("nygaard_2022")
 LINEAR = BastankhahGaussian(superposition="linear", reference_speed="effective", expansion=0.02)
 DIRECTIONS = np.arange(0.0, 360.0, 22.5)
 SPEEDS = np.array([5.0, 7.0, 9.0, 11.0, 14.0])
+MAPPED = ("everything", "speed-up and turbulence", "table", "series", "terrain following with speed-up")
 PART = X[1:4], Y[:3]  # small, so that wakes are strong
 WEIBULL_SETTINGS = [WEIBULL[name].values for name in ("Sector_frequency", "Weibull_A", "Weibull_k")]
 
@@ -235,7 +236,7 @@ def test_simulation_adds_up(turbines):
     assert 0 < simulation.total_wake_loss < 0.3
 
 
-@pytest.mark.parametrize("name", ["everything", "speed-up and turbulence", "table", "series"])
+@pytest.mark.parametrize("name", MAPPED)
 @pytest.mark.parametrize("model", default_first([NYGAARD, LINEAR, wake_model("jensen")], names))
 def test_a_further_turbine_with_its_rotor_is_one_more_turbine(model, name, turbines):
     site, (x, y) = site_of(name), cases.layout(9, 13)
@@ -247,7 +248,7 @@ def test_a_further_turbine_with_its_rotor_is_one_more_turbine(model, name, turbi
         assert foreseen[i] == pytest.approx(more.aep_gwh[9], rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["everything", "speed-up and turbulence", "table", "series"])
+@pytest.mark.parametrize("name", MAPPED)
 def test_a_growing_map_is_the_same_as_a_new_one(name, turbines):
     """To the last bit, turbine by turbine, with points that go and with neighbours."""
     x, y = cases.layout(9, 15)
@@ -279,7 +280,7 @@ def farms_with_one_more_or_fewer(farm, x, y, at_x, at_y, turbine):
     return whole - np.array(fewer), np.array(more) - whole
 
 
-@pytest.mark.parametrize("name", ["everything", "speed-up and turbulence", "table", "series"])
+@pytest.mark.parametrize("name", MAPPED)
 @pytest.mark.parametrize("model", default_first([NYGAARD, BastankhahGaussian(), LINEAR], names))
 def test_worth_and_gain_of_a_turbine(model, name, turbines):
     """About: thrust does not follow."""
@@ -294,9 +295,7 @@ def test_worth_and_gain_of_a_turbine(model, name, turbines):
     np.testing.assert_allclose(gain, more, rtol=0, atol=0.02 * own)
 
 
-@pytest.mark.parametrize(
-    "name", ["everything", "speed-up and turbulence", "power shear on a speed-up", "table", "series"]
-)
+@pytest.mark.parametrize("name", [*MAPPED, "power shear on a speed-up"])
 @pytest.mark.parametrize(
     "model",
     default_first(

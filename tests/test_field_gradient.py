@@ -65,8 +65,9 @@ def mixed_farm(name, model, seed):
 
 
 def step_of(farm):
-    """Return the step of differences (m): a small one for wakes with an edge."""
-    return 0.01 if farm.wake_model.name in ("nygaard_2022", "jensen") else 1.0
+    """Return the step of differences (m): a small one where wakes or lines that follow the terrain have kinks."""
+    is_smooth = farm.wake_model.name not in ("nygaard_2022", "jensen")
+    return 1.0 if is_smooth and farm.site.field.data.distances != "terrain_following" else 0.01
 
 
 def assert_exact(farm, x, y):
@@ -94,7 +95,7 @@ def test_every_wake_model(model, name):
 @pytest.mark.parametrize("name", [name for name in CASES if name not in HARDEST])
 @pytest.mark.parametrize("model", MODELS[1:], ids=names)
 def test_every_wake_model_in_every_kind_of_field(model, name):
-    assert_exact(*mixed_farm(name, model, seed=3))
+    assert_exact(*mixed_farm(name, model, seed=13))
 
 
 def test_constant_thrust():

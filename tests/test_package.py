@@ -131,7 +131,7 @@ def test_readme():
 
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
 # test_tutorials.py and test_study_docs.py run these, with their commands
-TUTORIALS = ("docs/coming-from.md", "docs/first-campaign.md", "docs/own-farm.md", "docs/studies.md")
+TUTORIALS = tuple(f"docs/{n}.md" for n in ("coming-from", "complex-terrain", "first-campaign", "own-farm", "studies"))
 # these run a campaign with workers; so does docs/format.md, which is the quickest
 RUNS = ("README.md", "docs/running.md", "docs/export.md", "docs/report.md")
 

@@ -92,10 +92,9 @@ def check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None:
     if site.field is None or len(site.field.x_m) * len(site.field.y_m) == 1:
         return
     if site.field.crs is None or crs is None:
-        unknown = "areas" if site.field.crs is not None else f"grid of {site.field.source}"
-        remarks.append(
-            f"wind: the coordinate system of the {unknown} is not known; it is taken to be that of the other"
-        )
+        name = site.field.source
+        what = f"{name} names no coordinate system" if site.field.crs is None else "the areas have no coordinate system"
+        remarks.append(f"wind: {what}; the grid of {name} and the areas are taken to have the same coordinates")
         return
     try:
         of_grid = pyproj.CRS.from_user_input(site.field.crs)

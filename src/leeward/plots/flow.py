@@ -13,7 +13,7 @@ from leeward.charts import Array, Bounds
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
 from leeward.plots import ground
-from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
+from leeward.plots.style import EVEN, FAINT, INK, Look, colour_bar, new_figure
 from leeward.wind import WindFarm
 from leeward.wind.flow import Flow
 
@@ -45,7 +45,7 @@ def plot_flow(
     direction that the wind comes from; rotors are lines across it, and an arrow shows it. Without it, turbines are
     circles. rotor_diameter_m: rotors are to scale, with a minimum size. area: its outline is drawn. neighbours: x and y
     of existing turbines, drawn in grey. speed_range: limits of the colour scale; by default it covers all but the
-    slowest 0.5 % of the map. In .svg and .pdf files the map is a bitmap; the rest are lines and text.
+    slowest 0.5 % of the map. NaN is blank. In .svg and .pdf files the map is a bitmap; the rest are lines and text.
     """
     grid_x, grid_y, speeds = (np.asarray(values, dtype=np.float64) for values in (at_x, at_y, speed_m_s))
     if grid_x.ndim != 2 or not grid_x.shape == grid_y.shape == speeds.shape:
@@ -53,11 +53,12 @@ def plot_flow(
             f"at_x, at_y and speed_m_s have the shapes {grid_x.shape}, {grid_y.shape} and {speeds.shape}; expected one "
             "shape (rows, columns)"
         )
-    high = float(speeds.max())
-    low, high = speed_range or (min(float(np.quantile(speeds, SLOWEST_SHARE)), high - SMALLEST_SPAN), high)
-    drawn = ax.pcolormesh(
-        grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
-    )
+    if np.isnan(speeds).all():
+        raise InputError("no point of the map has a wind speed: all are outside the grid of the wind, or NaN")
+    high = float(np.nanmax(speeds))
+    low, high = speed_range or (min(float(np.nanquantile(speeds, SLOWEST_SHARE)), high - SMALLEST_SPAN), high)
+    look: Look = {"cmap": EVEN, "vmin": low, "vmax": high, "rasterized": True, "zorder": 0}
+    drawn = ax.pcolormesh(grid_x, grid_y, np.ma.masked_invalid(speeds), shading="gouraud", **look)
     shown = _bounds(grid_x, grid_y)
     if area is not None:
         ground.draw_area(ax, area, facecolor="none", linewidth=0.8)
@@ -126,7 +127,7 @@ def flow_figure(
         direction_deg=direction_deg,
         title=wind,
     )
-    is_open = drawn.norm.vmin is not None and bool(speeds.min() < drawn.norm.vmin)
+    is_open = drawn.norm.vmin is not None and bool(np.nanmin(speeds) < drawn.norm.vmin)
     label = f"wind speed {flow.hub_height_m if height_m is None else height_m:g} m above ground, m/s"
     colour_bar(figure, drawn, ax, label, location=ground.bar_side(shown), is_open=is_open)
     ground.fit(figure, [ax], size, name=name)

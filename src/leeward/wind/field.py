@@ -15,6 +15,7 @@ Integers = npt.NDArray[np.int64]
 
 NONE = np.zeros((1, 1, 1, 0))
 DEGREES, KILOMETRES = (180.0, 90.0), 1000.0
+FAR = 10.0  # sizes of the grid: what lies farther away was probably given in another unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +175,13 @@ class WindField:
     def _hint(self, x: Array, y: Array) -> str:
         """Return what to do about places outside the grid."""
         west, south, east, north = self.bounds
+        low, high = np.array([west, south]), np.array([east, north])
+        first, last = np.array([x.min(), y.min()]), np.array([x.max(), y.max()])
+        is_far = np.maximum(first - high, low - last).max() > FAR * (high - low).max()
+        if is_far and (low * KILOMETRES <= last).all() and (high * KILOMETRES >= first).all():
+            return "its coordinates look like kilometres; expected metres"
         if max(abs(west), abs(east)) <= DEGREES[0] and max(abs(south), abs(north)) <= DEGREES[1]:
             return "its coordinates look like degrees; expected metres in the coordinate system of the areas"
-        low, high = np.array([west, south]) * KILOMETRES, np.array([east, north]) * KILOMETRES
-        if (low <= [x.max(), y.max()]).all() and (high >= [x.min(), y.min()]).all():
-            return "its coordinates look like kilometres; expected metres"
         return (
             "check that both have the same coordinate system, or allow extrapolation (extrapolate: true), which uses "
             "the wind at the border of the grid"

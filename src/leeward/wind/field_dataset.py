@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,10 +66,11 @@ def is_field(data: "xarray.Dataset") -> bool:
 def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: list[str]) -> FieldData:
     """Return the field in a dataset. where: the file, for errors. notes: gets sentences on how it was read."""
     _check_dimensions(data, where)
+    name = Path(where).name
     known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws"}
     ignored = [str(name) for name in data.data_vars if name not in known]
     if ignored:
-        notes.append(f"{where}: ignored {', '.join(ignored)}")
+        notes.append(f"{name}: ignored {', '.join(ignored)}")
     is_series = "time" in data.dims
     if options.turbulence_intensity is not None:
         data = data.drop_vars([name for name in ("TI", "TI_15") if name in data])
@@ -79,7 +81,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     speeds = _speeds(data, where, kind, options)
     values = dict(_values(data, where, kind, speeds))
     if "turning" in values:
-        notes.append(f"{where}: Turning is not used: wakes follow the direction of the whole site, as in PyWake")
+        notes.append(f"{name}: Turning is not used: wakes follow the direction of the whole site, as in PyWake")
     directions = (
         _step_directions(data, where)
         if is_series
@@ -88,6 +90,8 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
         else one_or_more(options.directions, "directions")
     )
     heights = _axis(data, "h")
+    if len(heights) > 1 and options.shear is not None:
+        notes.append(f"{name}: the wind speeds at its {len(heights)} heights are multiplied by the shear as well")
     reference = heights[0] if options.shear is None else options.shear.reference_height_m
     if "h" in data.coords and len(heights) == 1 and abs(heights[0] - reference) > 1e-6:
         raise InputError(
@@ -255,7 +259,7 @@ def dataset_of(data: FieldData) -> "xarray.Dataset":
         variable = xarray.DataArray(values, dims=("y", "x", "h", *last))
         variables[names[name]] = variable.squeeze([dim for dim in variable.dims if variable.sizes[dim] == 1])
     dims = {dim for variable in variables.values() for dim in variable.dims}
-    if "wd" in dims and data.kind != "series":
+    if "wd" in dims:
         coords["wd"] = np.arange(data.sectors) * (FULL_CIRCLE / data.sectors)
     if data.kind == "series":
         coords["time"] = np.arange(len(data.directions))

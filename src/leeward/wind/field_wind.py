@@ -68,7 +68,11 @@ class FieldWind(Distribution):
         grid = f"{len(data.x)} × {len(data.y)} points"
         if len(data.heights) > 1:
             grid += f" × {len(data.heights)} heights"
-        where = "with shear" if len(data.x) == len(data.y) == 1 else f"on a grid of {grid}"
+        where = f"on a grid of {grid}"
+        if len(data.x) == len(data.y) == len(data.heights) == 1:
+            where = "that are the same everywhere" if data.kind == "weibull" else "that is the same everywhere"
+        if data.shear is not None:
+            where += ", with shear"
         return f"{kind[data.kind]} {where}: {count}"
 
     def coarser(self, directions: int, speeds: Array) -> Distribution:

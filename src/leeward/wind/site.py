@@ -1,6 +1,6 @@
-"""Sites: the distribution of wind direction, speed and turbulence, the same at every point.
+"""Sites: the distribution of wind direction, speed and turbulence.
 
-A site has Weibull distributions by sector, a table or a time series.
+A site has Weibull distributions by sector, a table or a time series. They are the same everywhere, or vary on a grid.
 """
 
 import os
@@ -34,9 +34,9 @@ DEFAULT_TURBULENCE = 0.1
 
 
 class Site:
-    """The wind of a site, the same at every point.
+    """The wind of a site, the same everywhere or varying over the site and with height.
 
-    Create one with `from_file`, `from_weibull`, `from_table`, `from_time_series` or `from_pywake`.
+    Create one with `from_file`, `from_weibull`, `from_table`, `from_time_series`, `from_dataset` or `from_pywake`.
     notes: how a file was read.
     """
 

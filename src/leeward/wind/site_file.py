@@ -128,7 +128,8 @@ def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribut
             notes.append(f"{name}: has TerrainFollowingDistance, but distances are straight (distances='straight')")
     kind = method.get("wd", "linear") if isinstance(method, dict) else method
     use_bins = bool(getattr(site, "use_WS_bins", False))
-    options = replace(options, interpolation=kind, local_bins=use_bins)
+    extrapolate = options.extrapolate or getattr(site, "bounds", "check") == "limit"
+    options = replace(options, interpolation=kind, local_bins=use_bins, extrapolate=extrapolate)
     return dataset_wind(data, name, options, notes)
 
 

@@ -1,0 +1,761 @@
+"""Bad wind on grids: each error names the file, the quantity and the place, and says what to do."""
+
+import base64
+import copy
+import hashlib
+import tracemalloc
+import zlib
+
+import numpy as np
+import pyproj
+import pytest
+import shapely
+import xarray
+import yaml
+
+import field_cases as cases
+import resource_cases
+from field_cases import CENTRES, HEIGHTS, STEPS, WEIBULL_FIELD, X, Y
+from leeward.campaign import load
+from leeward.errors import InputError
+from leeward.layout import Area, LayoutProblem
+from leeward.wind import Neighbours, Shear, Site, Turbine, WindFarm
+from leeward.wind.field_data import unpacked
+from resource_cases import make_field_campaign
+
+BINS = {"directions": [0.0, 90.0, 180.0, 270.0], "speeds": [6.0, 9.0, 12.0]}
+HOLE = (0, 0, 0, 0)  # of x, y, h and wd
+SMART_START = {"optimiser": {"recipe": "smart_start"}}
+
+
+def changed(dataset, name, value, at=(2, 1, 1, 3)):
+    """Return a dataset with another value at a place."""
+    dataset = dataset.copy(deep=True)
+    dataset[name].values[at] = value
+    return dataset
+
+
+def with_steps(name, value):
+    """Return a time series with another value in step 3 of a variable by time."""
+    dataset = cases.series_with_speed_up()
+    values = dataset[name].values.copy()
+    values[3] = value
+    return dataset.assign({name: ("time", values)})
+
+
+def site_of(dataset, **options):
+    return Site.from_dataset(dataset, **BINS, **options)
+
+
+def rejected(make, *says):
+    """Expect an error of one line that contains each of these texts."""
+    with pytest.raises(InputError) as error:
+        make()
+    text = str(error.value)
+    for words in says:
+        assert words in text, text
+    assert "\n" not in text
+    return text
+
+
+# --- values ---
+
+PLACE = "at x = 703000, y = 6241600, height 160 m"
+VALUES = {
+    "negative scale": (changed(WEIBULL_FIELD, "Weibull_A", -8.0), f"weibull_a is -8 {PLACE}", "metres per second"),
+    "scale of 0": (changed(WEIBULL_FIELD, "Weibull_A", 0.0), f"weibull_a is 0 {PLACE}", "above 0"),
+    "scale in other units": (changed(WEIBULL_FIELD, "Weibull_A", 92.0), f"weibull_a is 92 {PLACE}", "at most 60"),
+    "infinite scale": (changed(WEIBULL_FIELD, "Weibull_A", np.inf), f"weibull_a is inf {PLACE}", "at most 60"),
+    "shape of 0": (changed(WEIBULL_FIELD, "Weibull_k", 0.0), f"weibull_k is 0 {PLACE}", "a shape from 0.2 to 20"),
+    "shape in hundredths": (changed(WEIBULL_FIELD, "Weibull_k", 212.0), f"weibull_k is 212 {PLACE}", "a shape"),
+    "frequency below 0": (changed(WEIBULL_FIELD, "Sector_frequency", -0.1), f"frequency is -0.1 {PLACE}", "fraction"),
+    "frequency in per cent": (
+        changed(WEIBULL_FIELD, "Sector_frequency", 13.0),
+        f"frequency is 13 {PLACE}",
+        "per cent? divide by 100",
+    ),
+    "turbulence in per cent": (
+        changed(WEIBULL_FIELD, "TI", 8.0),
+        f"turbulence is 8 {PLACE}",
+        "per cent? divide by 100",
+    ),
+    "turbulence below 0": (changed(WEIBULL_FIELD, "TI", -0.1), f"turbulence is -0.1 {PLACE}", "such as 0.08"),
+    "speed-up of 0": (changed(cases.EVERYTHING, "Speedup", 0.0), f"speed_up is 0 {PLACE}", "a factor from 0.05 to 10"),
+    "probability below 0": (
+        changed(cases.table_field(), "P", -0.1, (2, 1, 1, 3, 2)),
+        f"probability is -0.1 {PLACE}",
+        "a fraction from 0 to 1",
+    ),
+    "probability above 1": (
+        changed(cases.table_field(), "P", 1.5, (2, 1, 1, 3, 2)),
+        f"probability is 1.5 {PLACE}",
+        "a fraction from 0 to 1",
+    ),
+    "thin air": (
+        changed(cases.EVERYTHING, "Air_density", 0.1, (2, 1, 3)),
+        "density is",
+        "at x = 703000, y = 6241600",
+        "0.49 to 1.96 kg/m3",
+    ),
+    "air as heavy as water": (
+        changed(cases.EVERYTHING, "Air_density", 1000.0, (2, 1, 3)),
+        "density is",
+        "at x = 703000, y = 6241600",
+        "0.49 to 1.96 kg/m3",
+    ),
+    "elevation in feet, of the highest mountain": (
+        changed(cases.EVERYTHING, "Elevation", 29_032.0, (2, 1)),
+        "elevation is 29032 at x = 703000, y = 6241600",
+        "metres from -1000 to 9000",
+    ),
+    "speed of a step": (
+        changed(cases.series_field(), "WS", -1.0, (2, 1, 3)),
+        "series_speed is -1 at x = 703000, y = 6241600",
+        "(value 3)",
+        "0 to 100",
+    ),
+    "turbulence of a step": (
+        changed(cases.series_field(), "TI", 7.0, (2, 1, 3)),
+        "series_turbulence is 7 at x = 703000, y = 6241600",
+        "(value 3)",
+        "per cent? divide by 100",
+    ),
+    "frequencies of all points": (
+        WEIBULL_FIELD.assign(Sector_frequency=0.9 * WEIBULL_FIELD["Sector_frequency"]),
+        "frequency adds up to 0.9 over all sectors at x = 700000, y = 6240000",
+        "expected 1 (are sectors missing?)",
+    ),
+    "frequencies of one point": (
+        changed(WEIBULL_FIELD, "Sector_frequency", 0.9, (2, 1, 1, 3)),
+        "frequency adds up to 1.7",
+        "at x = 703000, y = 6241600",
+        "expected 1",
+    ),
+    "probabilities above 1 at one point": (
+        changed(cases.table_field(), "P", 0.5, (2, 1, 1, 3, 2)),
+        "probability adds up to 1.4",
+        "at x = 703000, y = 6241600",
+        "expected 1",
+    ),
+    "nothing but NaN": (WEIBULL_FIELD.assign(Weibull_A=np.nan * WEIBULL_FIELD["Weibull_A"]), "values", "are NaN"),
+    "NaN as the speed of a step": (with_steps("ws", np.nan), "ws[3] is nan", "a finite number"),
+    "NaN as the direction of a step": (with_steps("WD", np.nan), "wd[3] is nan", "a finite number"),
+    "NaN as a bin": (
+        cases.table_field().assign_coords(ws=np.r_[np.nan, cases.BINS[1:]]),
+        "ws[0] is nan",
+        "a finite number",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_that_are_no_wind(name):
+    dataset, *says = VALUES[name]
+    rejected(lambda: Site.from_dataset(dataset), *says)
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        pytest.param(with_steps("ws", -4.0), id="negative speed of a step"),
+        pytest.param(with_steps("ws", 500.0), id="absurd speed of a step"),
+        pytest.param(cases.table_field().isel(ws=slice(None, None, -1)), id="bins in descending order"),
+        pytest.param(cases.table_field().assign_coords(ws=np.r_[-4.0, cases.BINS[1:]]), id="negative bin"),
+    ],
+)
+@pytest.mark.xfail(strict=True, reason="the values of ws are not checked")
+def test_reference_speeds_that_are_no_wind(dataset):
+    rejected(lambda: Site.from_dataset(dataset), "ws")
+
+
+def test_slightly_rounded_frequencies_are_taken():
+    Site.from_dataset(WEIBULL_FIELD.assign(Sector_frequency=1.005 * WEIBULL_FIELD["Sector_frequency"]))
+
+
+def test_a_table_may_leave_out_calms():
+    data = cases.table_field()
+    Site.from_dataset(data.assign(P=0.9 * data["P"]))
+
+
+@pytest.mark.parametrize("turbulence", [8.0, -0.1])
+def test_a_bad_turbulence_intensity_as_an_option(turbulence):
+    rejected(lambda: site_of(WEIBULL_FIELD, turbulence_intensity=turbulence), f"turbulence is {turbulence:g}")
+
+
+# --- coordinates and sectors ---
+
+
+def rotated():
+    """Return a field whose coordinates depend on both axes of its grid."""
+    east, north = np.meshgrid(X, Y, indexing="ij")
+    axes = {"x": (("column", "row"), east + 0.2 * north), "y": (("column", "row"), north - 0.2 * east)}
+    values = {name: (("column", "row", "h", "wd"), each.values) for name, each in WEIBULL_FIELD.items()}
+    return xarray.Dataset(values, {**axes, "h": HEIGHTS, "wd": CENTRES})
+
+
+def with_units(units):
+    return WEIBULL_FIELD.assign_coords(x=("x", X / 1000.0, {"units": units}))
+
+
+AXES = {
+    "unsorted x": (WEIBULL_FIELD.isel(x=[0, 2, 1, 3, 4]), "x[2] is 701500 after 703000", "sort the file by x"),
+    "descending y": (WEIBULL_FIELD.isel(y=slice(None, None, -1)), "y[1] is 6243200 after 6244800", "sort the file"),
+    "repeated x": (WEIBULL_FIELD.isel(x=[0, 1, 1, 2]), "x[2] is 701500 after 701500", "increasing coordinates"),
+    "descending h": (WEIBULL_FIELD.isel(h=[1, 0]), "h[1] is 80 after 160", "increasing coordinates"),
+    "NaN as x": (WEIBULL_FIELD.assign_coords(x=np.r_[X[:2], np.nan, X[3:]]), "x[2] is nan", "a finite number"),
+    "x without coordinates": (WEIBULL_FIELD.drop_vars("x"), "the dimension x has no coordinates", "expected metres"),
+    "h without coordinates": (WEIBULL_FIELD.drop_vars("h"), "frequency has the shape", "(y, x, heights, n)"),
+    "wd without coordinates": (WEIBULL_FIELD.drop_vars("wd"), "wd[1] is 1; expected 45", "are sectors missing?"),
+    "one sector less": (WEIBULL_FIELD.isel(wd=slice(7)), "wd[1] is 45; expected 51.4286", "are sectors missing?"),
+    "half the circle": (WEIBULL_FIELD.isel(wd=slice(4)), "wd[1] is 45; expected 90", "cover the full circle"),
+    "turned sectors": (WEIBULL_FIELD.assign_coords(wd=CENTRES + 22.5), "wd[0] is 22.5; expected 0", "start at 0"),
+    "kilometres by their unit": (with_units("km"), "x is in kilometres", "expected metres"),
+    "more dimensions": (WEIBULL_FIELD.expand_dims(model=2), "depends on model", "not one of x, y, h, time, wd, ws"),
+    "values by point": (
+        WEIBULL_FIELD.isel(y=0, drop=True).rename(x="i"),
+        "depends on i",
+        "expected values on a grid of x and y",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_axes_that_are_no_grid(name):
+    dataset, *says = AXES[name]
+    rejected(lambda: Site.from_dataset(dataset), "the dataset: ", *says)
+
+
+def test_rotated_grids_are_rejected():
+    rejected(lambda: Site.from_dataset(rotated()), "the dataset: ", "column, row")
+
+
+@pytest.mark.xfail(strict=True, reason="the unknown dimensions of the values are reported before the coordinates")
+def test_rotated_grids_are_named():
+    rejected(lambda: Site.from_dataset(rotated()), "rotated grids are not supported")
+
+
+def test_one_value_by_point_in_wind_that_is_the_same_everywhere():
+    data = cases.uniform_weibull().assign(TI=("i", [0.1, 0.2]))
+    rejected(lambda: Site.from_dataset(data), "TI varies with i", "grid of x and y")
+
+
+@pytest.mark.parametrize("name", ["Sector_frequency", "Weibull_A", "Weibull_k", "TI"])
+def test_a_variable_that_is_missing(name):
+    rejected(lambda: Site.from_dataset(WEIBULL_FIELD.drop_vars(name)), "the dataset: has no")
+
+
+# --- time ---
+
+
+def by_time(*dims, value=1.0):
+    return ("time", *dims), np.full((STEPS, *(len({"x": X, "y": Y}[dim]) for dim in dims)), value)
+
+
+SERIES = cases.series_field()
+TIMES = {
+    "direction by place": (
+        SERIES.drop_vars("wd").assign(WD=by_time("x", "y", value=270.0)),
+        "WD depends on time, x, y",
+        "add a variable wd (time)",
+    ),
+    "no direction": (SERIES.drop_vars("wd"), "has no wd", "a variable wd (time)"),
+    "speed-up by time": (SERIES.assign(Speedup=by_time("x")), "Speedup depends on time", "only WS, TI and"),
+    "density by time": (SERIES.assign(Air_density=by_time(value=1.2)), "Air_density depends on time", "only WS"),
+    "elevation by time": (SERIES.assign(Elevation=by_time(value=9.0)), "Elevation depends on time", "only WS"),
+    "Weibull scale by time": (WEIBULL_FIELD.expand_dims(time=3), "has no ws", "its series"),
+    "WS without time": (WEIBULL_FIELD.assign(WS=("x", X / 1e5)), "WS does not depend on time", "expected Speedup"),
+    "speeds by bin": (SERIES.assign(WS=SERIES["WS"].expand_dims(ws=[1.0, 2.0])), "WS depends on ws", "and time"),
+    "no steps": (SERIES.isel(time=[]), "the time series is empty", "at least one condition"),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_what_may_depend_on_time(name):
+    dataset, *says = TIMES[name]
+    rejected(lambda: Site.from_dataset(dataset), "the dataset: ", *says)
+
+
+def test_one_direction_in_each_step_counts_beside_those_by_place():
+    farms = [
+        WindFarm(Site.from_dataset(data), Turbine.generic(8, 170, 110))
+        for data in (SERIES, SERIES.assign(WD=by_time("x", "y", value=270.0)))
+    ]
+    x, y = cases.layout(4, 1)
+    assert farms[0].aep_gwh(x, y) == farms[1].aep_gwh(x, y)
+
+
+# --- missing values ---
+
+
+def holed(**options):
+    return site_of(changed(WEIBULL_FIELD, "Weibull_A", np.nan, HOLE), **options)
+
+
+def rectangle(left, low, right=X[-1], high=Y[-1]):
+    return Area.from_arrays([left, right, right, left], [low, low, high, high])
+
+
+def problem(site, turbine, area):
+    return LayoutProblem(WindFarm(site, turbine), area, 3, spacing_m=500)
+
+
+def test_a_turbine_near_a_missing_value(turbine):
+    farm = WindFarm(holed(), turbine)
+    text = "turbine 1 at (700010, 6240010) is where the dataset has no weibull_a (NaN)"
+    for method in (farm.aep_gwh, farm.aep_gradient, farm.simulate):
+        rejected(lambda method=method: method([X[2], X[0] + 10], [Y[1], Y[0] + 10]), text)
+    rejected(lambda: WindFarm(holed(), turbine, neighbours=Neighbours([X[0] + 1], [Y[0] + 1], turbine)), "neighbour 0")
+    rejected(lambda: farm.next_turbine_aep_gwh([X[2]], [Y[2]], [X[0] + 1], [Y[0] + 1]), "point 0")
+
+
+def test_missing_values_change_nothing_elsewhere(turbine):
+    x, y = cases.layout(6, 1, X[1:], Y[1:])
+    whole, some = (WindFarm(site, turbine) for site in (site_of(WEIBULL_FIELD), holed()))
+    assert whole.aep_gwh(x, y) == some.aep_gwh(x, y)
+    for ours, theirs in zip(whole.aep_gradient(x, y), some.aep_gradient(x, y), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_an_area_around_a_missing_value(turbine):
+    says = ("the dataset: weibull_a is missing (NaN) near (700000, 6240000)", "exclude this part", "complete the file")
+    rejected(lambda: problem(holed(), turbine, rectangle(X[0], Y[0])), *says)
+
+
+@pytest.mark.parametrize(
+    "area",
+    [
+        rectangle(X[1] + 1.0, Y[0]),
+        rectangle(X[0], Y[1] + 1.0),
+        Area.from_arrays(
+            np.r_[X[1] + 1, X[4], X[4], X[0], X[0], X[1] + 1], np.r_[Y[0], Y[0], Y[3], Y[3], Y[1] + 1, Y[1] + 1]
+        ),
+        rectangle(X[0], Y[0]).without([shapely.box(X[0] - 1, Y[0] - 1, X[1] + 1, Y[1] + 1)]),
+    ],
+    ids=["east", "north", "corner", "excluded"],
+)
+def test_an_area_that_avoids_a_missing_value(area, turbine):
+    problem(holed(), turbine, area)
+
+
+def test_extrapolation_takes_the_next_value_for_a_missing_one(turbine):
+    """It applies inside the grid too: nothing is averaged, and the wind of the next point of the grid applies."""
+    known = WEIBULL_FIELD.copy(deep=True)
+    known["Weibull_A"].values[0, 0] = known["Weibull_A"].values[0, 1]
+    x, y = [X[2], X[0] + 10.0], [Y[1], Y[0] + 10.0]
+    site = holed(extrapolate=True)
+    assert WindFarm(site, turbine).aep_gwh(x, y) == WindFarm(site_of(known), turbine).aep_gwh(x, y)
+    problem(site, turbine, rectangle(X[0], Y[0]))
+
+
+@pytest.mark.parametrize("name", ["Elevation", "Turning"])
+@pytest.mark.xfail(strict=True, reason="a quantity that is not used rejects places too")
+def test_missing_values_of_what_does_not_count(name, turbine):
+    data = cases.with_turning(cases.with_elevation(cases.SPEED_UP))
+    data[name].values[0, 0] = np.nan
+    WindFarm(Site.from_dataset(data, **BINS), turbine).aep_gwh([X[0] + 10.0], [Y[0] + 10.0])
+
+
+# --- outside the grid ---
+
+
+def test_turbines_neighbours_and_points_outside(turbine):
+    farm = WindFarm(site_of(WEIBULL_FIELD), turbine)
+    extent = "the grid of the wind in the dataset, x 700000 to 706000, y 6240000 to 6244800"
+    x, y = [X[1], X[1] + 2000.0, X[2]], [Y[0], Y[0] - 77.0, Y[0] - 5.0]
+    for method in (farm.aep_gwh, farm.aep_gradient, farm.simulate):
+        says = (f"turbine 1 at (703500, 6239923) is 77 m outside {extent}", "same coordinate system", "extrapolate")
+        rejected(lambda method=method: method(x, y), *says)
+    there = Neighbours([X[1], X[-1] + 5.0], [Y[0], Y[1]], turbine)
+    rejected(lambda: WindFarm(farm.site, turbine, neighbours=there), "neighbour 1 at (706005, 6241600) is 5 m outside")
+    rejected(lambda: farm.next_turbine_aep_gwh([X[1]], [Y[1]], [X[0] - 3.0], [Y[2]]), "point 0 at", "3 m outside")
+
+
+@pytest.mark.parametrize(
+    ("moved", "says"),
+    [
+        ((-120.0, 0.0, 0.0, 30.0), ": 120 m to the west, 30 m to the north;"),
+        ((0.0, -1.5, 4000.0, 0.0), ": 1.5 m to the south, 4000 m to the east;"),
+    ],
+)
+def test_an_area_that_reaches_outside(moved, says, turbine):
+    area = rectangle(*(np.array([X[0], Y[0], X[-1], Y[-1]]) + moved))
+    known = "the area reaches outside the grid of the wind in the dataset, x 700000 to 706000, y 6240000 to 6244800"
+    rejected(lambda: problem(site_of(WEIBULL_FIELD), turbine, area), known + says, "extrapolate: true")
+    problem(site_of(WEIBULL_FIELD, extrapolate=True), turbine, area)
+
+
+def test_an_area_as_large_as_the_grid(turbine):
+    """Rounding of its coordinates does not count."""
+    problem(site_of(WEIBULL_FIELD), turbine, rectangle(X[0] - 1e-7, Y[0] - 1e-7, X[-1] + 1e-7, Y[-1] + 1e-7))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "says"),
+    [
+        (X / 1000.0, Y / 1000.0, "its coordinates look like kilometres; expected metres"),
+        (np.linspace(8.0, 8.1, 5), np.linspace(56.0, 56.1, 4), "its coordinates look like degrees; expected metres"),
+        (X - 650_000.0, Y - 6_000_000.0, "check that both have the same coordinate system"),
+    ],
+)
+def test_the_likely_reason_is_named(x, y, says, turbine):
+    site = site_of(WEIBULL_FIELD.assign_coords(x=x, y=y))
+    rejected(lambda: problem(site, turbine, rectangle(X[0], Y[0])), says)
+    rejected(lambda: WindFarm(site, turbine).aep_gwh([X[2]], [Y[2]]), says)
+
+
+# --- height ---
+
+
+def test_heights_that_do_not_bracket_a_hub(turbine):
+    for height in (79.0, 161.0):
+        other = Turbine.generic(5, 100, height)
+        says = (
+            f"generic has its hub at {height:g} m",
+            "the dataset",
+            "from 80 to 160 m",
+            "heights that bracket the hub",
+        )
+        rejected(lambda other=other: WindFarm(site_of(WEIBULL_FIELD), [turbine, other]), *says)
+        there = Neighbours([X[1]], [Y[1]], other)
+        rejected(lambda there=there: WindFarm(site_of(WEIBULL_FIELD), turbine, neighbours=there), *says)
+
+
+def test_a_single_level(turbine):
+    level = WEIBULL_FIELD.isel(h=[0])
+    says = ("generic has its hub at 150 m", "is given at 80 m above ground", "or set shear")
+    rejected(lambda: WindFarm(site_of(level), turbine), *says)
+    WindFarm(site_of(level), Turbine.generic(5, 100, 80))
+    WindFarm(site_of(level, shear=Shear.power(0.1, 80.0)), turbine)
+    WindFarm(site_of(level.drop_vars("h").squeeze("h")), turbine)
+
+
+def test_shear_at_another_height_than_the_file():
+    shear = Shear.power(0.1, 100.0)
+    says = ("the dataset: gives the wind at 80 m", "shear has reference_height_m 100", "the same height")
+    rejected(lambda: site_of(WEIBULL_FIELD.isel(h=[0]), shear=shear), *says)
+
+
+@pytest.mark.xfail(strict=True, reason="Site.with_shear does not compare the heights")
+def test_shear_at_another_height_than_the_site():
+    site = site_of(WEIBULL_FIELD.isel(h=[0]))
+    rejected(lambda: site.with_shear(Shear.power(0.1, 100.0)), "the same height")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "height", "says"),
+    [
+        ("power", 2.0, 100.0, "the exponent is 2; expected -0.5 to 1"),
+        ("power", [0.1, np.nan], 100.0, "shear: values[1] is nan"),
+        ("power", [], 100.0, "shear: values is empty"),
+        ("power", 0.1, 0.0, "reference_height_m is 0; expected a finite number above 0"),
+        ("logarithmic", 0.0, 100.0, "the roughness length is 0 m; expected more than 0"),
+        ("logarithmic", 120.0, 100.0, "less than reference_height_m, 100"),
+    ],
+)
+def test_bad_shear(kind, value, height, says):
+    rejected(lambda: getattr(Shear, kind)(value, height), says)
+
+
+# --- options ---
+
+
+def test_distances():
+    for distances in ("elevated", "terrain_following"):
+        for data in (WEIBULL_FIELD, cases.WEIBULL):
+            says = f"the dataset: distances is {distances!r}, which needs the elevation of the terrain"
+            rejected(lambda data=data, distances=distances: site_of(data, distances=distances), says)
+    says = "the dataset: distances is 'curved'; expected one of straight, elevated, terrain_following"
+    rejected(lambda: site_of(WEIBULL_FIELD, distances="curved"), says)
+
+
+def test_other_options():
+    rejected(lambda: site_of(WEIBULL_FIELD, interpolation="cubic"), "interpolation is 'cubic'; expected one of")
+    rejected(lambda: Site.from_dataset(WEIBULL_FIELD, directions=[400.0]), "is 400; expected degrees from 0 to 360")
+    rejected(lambda: Site.from_dataset(WEIBULL_FIELD, speeds=[9.0, 5.0]), "speeds[1] is 5 after 9")
+    rejected(lambda: site_of(cases.table_field()), "its table has its own speeds; leave `speeds` out")
+
+
+@pytest.mark.xfail(strict=True, reason="the options are ignored")
+def test_bins_for_a_series():
+    rejected(lambda: site_of(cases.series_field()), "speeds")
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("name", ["negative scale", "frequencies of one point", "speed of a step"])
+def test_errors_name_the_file(name, tmp_path):
+    dataset, *says = VALUES[name]
+    dataset.to_netcdf(tmp_path / "hills.nc", engine="h5netcdf")
+    rejected(lambda: Site.from_file(tmp_path / "hills.nc"), "hills.nc: ", *says)
+
+
+def test_places_outside_name_the_file(tmp_path, turbine):
+    WEIBULL_FIELD.to_netcdf(tmp_path / "hills.nc", engine="h5netcdf")
+    farm = WindFarm(Site.from_file(tmp_path / "hills.nc", **BINS), turbine)
+    rejected(lambda: farm.aep_gwh([X[0] - 1.0], [Y[0]]), "turbine 0", "the grid of the wind in", "hills.nc, x 700000")
+    low = Turbine.generic(5, 100, 60)
+    rejected(lambda: WindFarm(farm.site, low), "generic has its hub at 60 m, but the wind in", "hills.nc is given")
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", b"\x89HDF\r\n\x1a\n" + bytes(500)])
+def test_files_that_are_no_netcdf(tmp_path, content):
+    path = tmp_path / "hills.nc"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"hills\.nc: cannot be read as NetCDF"):
+        Site.from_file(path)
+
+
+def test_half_a_file(tmp_path):
+    path = tmp_path / "hills.nc"
+    WEIBULL_FIELD.to_netcdf(path, engine="h5netcdf")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(InputError, match=r"hills\.nc: cannot be read as NetCDF"):
+        Site.from_file(path)
+
+
+def test_options_of_fields_for_other_files(tmp_path):
+    path = tmp_path / "rose.tab"
+    path.write_text("")
+    for options in ({"distances": "elevated"}, {"extrapolate": True}):
+        rejected(lambda options=options: Site.from_file(path, **options), "rose.tab: distances and extrapolate apply")
+
+
+# --- campaigns ---
+
+
+def made(folder, dataset=None, **changes):
+    return make_field_campaign(folder, dataset, **{**SMART_START, **changes})
+
+
+def rejected_campaign(path, *says):
+    """Expect an error that names the campaign file and a line, and contains each of these texts."""
+    with pytest.raises(InputError) as error:
+        load(path).check()
+    text = str(error.value)
+    assert text.startswith(f"{path}: ")
+    assert "line " in text
+    for words in says:
+        assert words in text, text
+
+
+def test_areas_outside_or_around_missing_values_in_a_campaign(tmp_path):
+    reaches = "farms[1]: farm 1, type 0: the area reaches outside the grid of the wind in wind.nc"
+    data = cases.weibull_field(resource_cases.X, resource_cases.Y)
+    rejected_campaign(made(tmp_path, data.isel(x=slice(4))), reaches, ": 2000 m to the east", "extrapolate: true")
+    hole = changed(data, "TI", np.nan, HOLE)
+    rejected_campaign(made(tmp_path, hole), "farms[0]: farm 0", "wind.nc: turbulence is missing (NaN) near (700000, 62")
+    away = {"x_m": [cases.EAST - 5.0], "y_m": [cases.NORTH], "turbine": 0}
+    rejected_campaign(made(tmp_path, neighbours=[away]), "neighbour 0 at (699995, 6240000) is 5 m outside")
+
+
+def test_an_area_that_is_cut_off_a_missing_value_in_a_campaign(tmp_path):
+    hole = changed(cases.weibull_field(resource_cases.X, resource_cases.Y), "TI", np.nan, HOLE)
+    path = made(tmp_path, hole)
+    data = yaml.safe_load(path.read_text())
+    left, low = cases.EAST, cases.NORTH
+    corners = [[left, low], [left + 4001.0, low], [left + 4001.0, low + 4001.0], [left, low + 4001.0]]
+    data["farms"][0]["exclude"] = [{"polygon_m": corners}]
+    path.write_text(yaml.safe_dump(data))
+    load(path).check()
+
+
+def site_with(**keys):
+    bins = {"wind_directions_deg": BINS["directions"], "wind_speeds_m_s": BINS["speeds"]}
+    return {"site": {"file": "wind.nc", **bins, **keys}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"distances": "curved"}, "site.distances is 'curved'; expected one of 'straight', 'elevated'"),
+        ({"turbulence_intensity": 8}, "wind.nc: turbulence is 8 at x = 700000"),
+        ({"shear": {"reference_height_m": 100}}, "site.shear: expected one of exponent, roughness_length_m"),
+        (
+            {"shear": {"exponent": 0.1, "roughness_length_m": 0.1, "reference_height_m": 100}},
+            "found exponent and roughness_length_m",
+        ),
+        ({"shear": {"exponent": 3, "reference_height_m": 100}}, "the exponent is 3; expected -0.5 to 1"),
+        ({"shear": {"exponent": 0.1, "reference_height_m": -1}}, "site.shear.reference_height_m is -1"),
+        ({"extrapolate": "perhaps"}, "site.extrapolate is 'perhaps'"),
+        ({"file": "calm.nc"}, "calm.nc: no such file"),
+    ],
+)
+def test_keys_of_a_campaign(keys, says, tmp_path):
+    rejected_campaign(made(tmp_path, **site_with(**keys)), says)
+
+
+@pytest.mark.parametrize("key", ["distances", "extrapolate"])
+def test_keys_of_a_grid_beside_uniform_wind(key, tmp_path):
+    value = {"distances": "elevated", "extrapolate": True}[key]
+    wind = {"sector_frequency": [1.0], "weibull_a_m_s": [9.0], "weibull_k": [2.0], "turbulence_intensity": 0.08}
+    path = made(tmp_path, site={"weibull": wind, key: value})
+    rejected_campaign(path, f"site has {key}, which applies only to a site file")
+
+
+def test_a_hub_above_the_levels_in_a_campaign(tmp_path):
+    tall = {**resource_cases.TYPES[0], "name": "tall", "hub_height_m": 170}
+    rejected_campaign(made(tmp_path, turbines=[tall]), "tall has its hub at 170 m", "wind.nc", "from 80 to 160 m")
+
+
+def test_elevated_distances_without_elevation_in_a_campaign(tmp_path):
+    data = cases.weibull_field(resource_cases.X, resource_cases.Y)
+    says = ("site.file", "wind.nc: distances is 'elevated', which needs the elevation")
+    rejected_campaign(made(tmp_path, data, **site_with(distances="elevated")), *says)
+
+
+# --- coordinate systems ---
+
+UTM_32 = pyproj.CRS("EPSG:25832").to_wkt()
+
+
+def with_crs(name, variable=None):
+    """Return the wind with a coordinate system as an attribute of the file, or of a variable."""
+    data = cases.weibull_field(resource_cases.X, resource_cases.Y)
+    attribute = "crs" if len(name) < 20 else "crs_wkt"
+    return (
+        data.assign_attrs({attribute: name})
+        if variable is None
+        else data.assign({variable: ((), 0, {attribute: name})})
+    )
+
+
+def test_the_coordinate_system_of_the_file_is_another(tmp_path):
+    says = ("site.file has wind in ETRS89 / UTM zone 31N, but the areas", "are in EPSG:25832", "reproject", "set `crs`")
+    rejected_campaign(made(tmp_path, with_crs("EPSG:25831"), crs="EPSG:25832"), *says)
+    says = ("site.file has wind in WGS 84, but the areas", "are in EPSG:25832")
+    rejected_campaign(made(tmp_path, with_crs("EPSG:4326"), crs="EPSG:25832"), *says)
+    rejected_campaign(made(tmp_path, with_crs("moon"), crs="EPSG:25832"), "the unknown coordinate system 'moon'")
+
+
+@pytest.mark.parametrize("name", ["EPSG:25832", UTM_32], ids=["code", "wkt"])
+@pytest.mark.parametrize("variable", [None, "spatial_ref", "crs"])
+def test_the_coordinate_system_of_the_file_is_the_same(name, variable, tmp_path):
+    campaign = load(made(tmp_path, with_crs(name, variable), crs="EPSG:25832"))
+    assert campaign.remarks == ()
+    assert campaign.physics.site.crs == name
+
+
+def test_a_coordinate_system_that_is_not_known_is_a_remark(tmp_path):
+    for dataset, crs, says in (
+        (None, "EPSG:25832", "the coordinate system of the grid of wind.nc is not known"),
+        (None, None, "the coordinate system of the grid of wind.nc is not known"),
+        (with_crs("EPSG:25832"), None, "the coordinate system of the areas is not known"),
+    ):
+        (remark,) = load(made(tmp_path, dataset, **({} if crs is None else {"crs": crs}))).remarks
+        assert says in remark
+
+
+# --- frozen campaigns ---
+
+
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory):
+    """A campaign as leeward stores it, as data."""
+    return yaml.safe_load(load(made(tmp_path_factory.mktemp("frozen"))).frozen_text())
+
+
+def repacked(values):
+    raw = np.ascontiguousarray(values, "<f8").tobytes()
+    data = base64.b64encode(zlib.compress(raw)).decode()
+    return {"shape": list(values.shape), "sha256": hashlib.sha256(raw).hexdigest(), "data": data}
+
+
+BOMB = base64.b64encode(zlib.compress(bytes(1 << 26), 9)).decode()  # 64 MiB
+DAMAGE = {  # of the packed Weibull scale, by what changes it in place
+    "another digest": (lambda packed: packed.update(sha256="0" * 64), "weibull_a: the packed values are damaged"),
+    "no digest": (lambda packed: packed.pop("sha256"), "sha256 is missing"),
+    "half a digest": (lambda packed: packed.update(sha256="0" * 32), "weibull_a.sha256 is '0"),
+    "another character": (lambda packed: packed.update(data=flipped(packed["data"])), "weibull_a: the packed values"),
+    "cut off": (lambda packed: packed.update(data=packed["data"][:-40]), "weibull_a: the packed values"),
+    "empty": (lambda packed: packed.update(data=""), "weibull_a: the packed values are damaged"),
+    "not base 64": (lambda packed: packed.update(data="not base 64"), "weibull_a: the packed values cannot be read"),
+    "not ASCII": (lambda packed: packed.update(data="é" * 40), "weibull_a: the packed values cannot be read"),
+    "not compressed": (lambda packed: packed.update(data="AAAA"), "weibull_a: the packed values cannot be read"),
+    "no text": (lambda packed: packed.update(data=3), "weibull_a.data is 3; expected text"),
+    "a bomb": (lambda packed: packed.update(data=BOMB), "weibull_a: the packed values are damaged"),
+    "a huge shape": (lambda packed: packed.update(shape=[10**6] * 4), "expected at most 2 GiB"),
+    "an endless shape": (lambda packed: packed.update(shape=[10**400, 1, 1, 1]), "expected at most 2 GiB"),
+    "another shape": (lambda packed: packed.update(shape=[5, 4, 2, 8]), "weibull_a has the shape (5, 4, 2, 8)"),
+    "a flat shape": (lambda packed: packed.update(shape=[4, 5, 16]), "weibull_a.shape is [4, 5, 16]"),
+    "a negative shape": (lambda packed: packed.update(shape=[-4, -5, 2, 8]), "weibull_a.shape[0] is -4"),
+    "no points": (lambda packed: packed.update(shape=[0, 5, 2, 8]), "weibull_a.shape[0] is 0"),
+    "values that are no wind": (
+        lambda packed: packed.update(repacked(np.full((4, 5, 2, 8), -3.0))),
+        "wind.nc: weibull_a is -3 at x = 700000, y = 6240000, height 80 m",
+    ),
+    "infinite values": (lambda packed: packed.update(repacked(np.full((4, 5, 2, 8), np.inf))), "weibull_a is inf at"),
+    "missing values": (lambda packed: packed.update(repacked(np.full((4, 5, 2, 8), np.nan))), "values of a quantity"),
+}
+
+
+def flipped(text):
+    """Return packed values with another character in the middle."""
+    half = len(text) // 2
+    return text[:half] + ("A" if text[half] != "A" else "B") + text[half + 1 :]
+
+
+def rejected_frozen(frozen, folder, damage, *says):
+    data = copy.deepcopy(frozen)
+    damage(data["site"]["field"])
+    path = folder / "frozen.yaml"
+    path.write_text(yaml.safe_dump(data, allow_unicode=True), encoding="utf-8")
+    rejected_campaign(path, *says)
+
+
+def test_a_frozen_campaign_is_complete(frozen, tmp_path):
+    path = tmp_path / "frozen.yaml"
+    path.write_text(yaml.safe_dump(frozen))
+    load(path).check()
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_values_of_a_frozen_campaign(name, frozen, tmp_path):
+    damage, says = DAMAGE[name]
+    rejected_frozen(frozen, tmp_path, lambda field: damage(field["values"]["weibull_a"]), says)
+
+
+CUTS = {  # of the other keys of the field
+    "no Weibull scale": (lambda field: field["values"].pop("weibull_a"), "has no weibull_a"),
+    "an unknown quantity": (lambda field: field["values"].update(gusts=field["values"]["weibull_a"]), "'gusts'"),
+    "a column less": (lambda field: field.update(x_m=field["x_m"][:-1]), "has the shape (4, 5, "),
+    "NaN as a coordinate": (lambda field: field.update(x_m=[float("nan")] * 5), "site.field.x_m[0] is nan"),
+    "unsorted": (lambda field: field.update(x_m=field["x_m"][::-1]), "x[1] is 712000 after 716000"),
+    "no coordinates": (lambda field: field.update(x_m=[]), "site.field.x_m is"),
+    "another kind": (lambda field: field.update(kind="table"), "has no probability"),
+    "an unknown kind": (lambda field: field.update(kind="cube"), "site.field.kind is 'cube'"),
+    "absurd shear": (
+        lambda field: field.update(shear={"kind": "power", "values": [9.0], "reference_height_m": 100.0}),
+        "the exponent is 9",
+    ),
+    "an unknown key": (lambda field: field.update(colour="red"), "site.field.colour is not a known key"),
+    "a direction": (lambda field: field.update(wind_directions_deg=[500.0]), "expected degrees from 0 to 360"),
+    "nothing": (lambda field: field.clear(), "site.field.kind is missing"),
+    "no speeds": (lambda field: field.update(wind_speeds_m_s=[]), "speeds"),
+    "speeds of a series": (lambda field: field.update(kind="series"), "steps"),
+}
+CRASHES = ("no speeds", "speeds of a series")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason="IndexError or ValueError"))
+        if name in CRASHES
+        else name
+        for name in CUTS
+    ],
+)
+def test_damaged_keys_of_a_frozen_campaign(name, frozen, tmp_path):
+    damage, says = CUTS[name]
+    rejected_frozen(frozen, tmp_path, damage, says)
+
+
+def test_a_bomb_is_not_unpacked():
+    """At most as much memory as the shape says, and one byte."""
+    tracemalloc.start()
+    try:
+        rejected(lambda: unpacked({"shape": [4, 5, 2, 8], "sha256": "0" * 64, "data": BOMB}, "weibull_a"), "damaged")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
