@@ -109,7 +109,7 @@ def windy_north():
     return Case(data).site(DIRECTIONS, SPEEDS)
 
 
-@pytest.mark.parametrize("recipe", ["smart_start+refine", "random+refine"])
+@pytest.mark.parametrize("recipe", [pytest.param("smart_start+refine", marks=pytest.mark.slow), "random+refine"])
 def test_without_wakes_all_turbines_move_to_the_windy_border(recipe, turbine):
     problem = problem_of(windy_north(), turbine, 5, wake_model="no_wake")
     best = 5 * problem.farm.aep_gwh([LEFT], [HIGH])
@@ -133,6 +133,7 @@ def test_a_second_row_is_packed_behind_the_first(turbine):
     assert (solution.y > HIGH - 1.0).sum() == 6
 
 
+@pytest.mark.slow
 def test_wakes_and_wind_are_weighed_up(turbine):
     """With wakes, turbines stand farther apart, and still in better wind than random ones."""
     problem = problem_of(windy_north(), turbine)
@@ -180,7 +181,6 @@ def test_the_judged_aep_of_a_series_is_nearly_the_full_one(turbine):
     assert_judged(long_series().site(), turbine)
 
 
-@pytest.mark.xfail(strict=True, reason="the gross yield has one direction for each sector; density is linear between")
 def test_the_judged_aep_where_the_air_density_varies_with_the_direction(turbine):
     assert_judged(CASES["density by sector"].site(), turbine)
 
@@ -211,7 +211,7 @@ def test_a_grid_of_the_same_wind_gives_layouts_as_good(bins, turbine):
     best = []
     for site in (uniform, field):
         problem = problem_of(site, turbine)
-        best.append(optimise(problem, 0, effort="fast").aep_gwh)
+        best.append(optimise(problem, 0, **FAST).aep_gwh)
     assert best[1] == pytest.approx(best[0], rel=1e-3)
 
 

@@ -96,16 +96,7 @@ def test_shear_of_uniform_wind(law):
 
 
 @needs_pywake
-@pytest.mark.parametrize(
-    "name",
-    [
-        "speed-up",
-        pytest.param(
-            "speed-up and turbulence",
-            marks=pytest.mark.xfail(strict=True, reason="PyWake has no bounds='limit' for TI", raises=ValueError),
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", ["speed-up", "speed-up and turbulence"])
 def test_extrapolation(name):
     site = CASES[name].site(DIRECTIONS, SPEEDS, extrapolate=True)
     farm, x, y = farm_of(site)
@@ -191,7 +182,6 @@ def test_uniform_wind_has_no_dataset(site):
         site.to_dataset()
 
 
-@pytest.mark.xfail(strict=True, reason="to_dataset writes the values that fill the gaps")
 def test_missing_values_stay_missing():
     data = CASES["weibull"].dataset.copy(deep=True)
     data["Weibull_A"].values[0, 0] = np.nan
@@ -200,7 +190,6 @@ def test_missing_values_stay_missing():
     assert numbers(again) == numbers(site)
 
 
-@pytest.mark.xfail(strict=True, reason="to_dataset drops the weights of a time series")
 def test_weights_of_the_steps_are_in_a_dataset():
     series = Site.from_time_series([0.0, 90.0], [8.0, 9.0], 0.08, [0.2, 0.8]).with_shear(SHEAR)
     again = Site.from_dataset(series.to_dataset(), shear=SHEAR)

@@ -135,15 +135,6 @@ def test_default_bins(turbine, pywake):
 # --- distances on hills ---
 
 
-@pytest.mark.xfail(
-    strict=True, reason="PyWake's mirror ends a wake below the ground at its turbine; leeward's does not"
-)
-def test_hills_higher_than_a_turbine(turbine, pywake):
-    case = Case(cases.with_elevation(WEIBULL, high=300.0), distances="elevated")
-    x, y = cases.layout(COUNT, seed=1)
-    assert_same(pywake, case, WindFarm(site_of(case), turbine), [turbine], x, y, np.zeros(COUNT, int))
-
-
 @pytest.mark.parametrize("name", ["jensen", "bastankhah_gaussian"])
 def test_steep_hills(name, turbine, pywake):
     """Turbines may stand above the tops of others."""

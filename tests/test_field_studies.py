@@ -271,3 +271,10 @@ def test_a_grid_that_is_too_small_for_the_neighbours(tmp_path):
     assert (
         "neighbour 1 at (503669.778, 6090725.623) is 6274.38 m outside the grid of the wind in field.nc" in done.stderr
     )
+
+
+def test_the_coordinate_system_of_the_grid_is_another_than_that_of_the_layouts(tmp_path):
+    path = made(tmp_path, WEIBULL.assign_attrs(crs="EPSG:25831"), SITE, scenarios=LISTED)
+    with pytest.raises(InputError, match=r"has wind in ETRS89 / UTM zone 31N, but the .* are in EPSG:25832"):
+        load_study(path)
+    load_study(made(tmp_path, WEIBULL.assign_attrs(crs="EPSG:25832"), SITE, scenarios=LISTED))

@@ -133,13 +133,22 @@ def _field_site(data: FieldData, conditions: Conditions) -> tuple[Any, dict[str,
     if intensity is not None:
         found = found.rename(TI_15="TI")
 
+    grid = {"x": data.x, "y": data.y} if data.extrapolate else {}
+    limits = {name: (axis[0], axis[-1]) for name, axis in grid.items() if len(axis) > 1}
+
     class LocalSite(XRSite):  # type: ignore[misc]
-        """Bins of local speeds and turbulence at 15 m/s, as in PyWake's `WaspGridSite`; weights of time steps."""
+        """Bins of local speeds and turbulence at 15 m/s, as in PyWake's `WaspGridSite`; weights of time steps.
+
+        Outside the grid, the wind at its border applies if the field says so.
+        """
 
         use_WS_bins = data.local_bins  # noqa: N815
 
         def _local_wind(self, localWind: Any, ws_bins: Any = None) -> Any:  # noqa: N803
+            places = {axis: localWind.coords[axis] for axis in limits if axis in localWind.coords}
+            localWind.coords.update({axis: np.clip(at, *limits[axis]) for axis, at in places.items()})
             wind = super()._local_wind(localWind, ws_bins)
+            wind.coords.update(places)
             if "time" in wind:
                 wind["P_ilk"] = weight[None, :, None]
             if intensity is not None:
@@ -149,8 +158,6 @@ def _field_site(data: FieldData, conditions: Conditions) -> tuple[Any, dict[str,
 
     method = {"x": "linear", "y": "linear", "h": "linear", "time": "linear", "ws": "linear", "wd": data.interpolation}
     site = LocalSite(found, interp_method=method, shear=_shear(data), distance=StraightDistance())
-    if data.extrapolate:
-        site.bounds = "limit"
     if data.kind != "series":
         return site, {"wd": data.directions, "ws": data.speeds}
     speeds = data.speeds if len(data.speeds) else conditions.speed[:, 0]

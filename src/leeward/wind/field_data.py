@@ -119,6 +119,14 @@ class FieldData:
         for name in NEEDED[self.kind]:
             if name not in self.values:
                 raise InputError(f"{self.source}: has no {name}; expected {', '.join(NEEDED[self.kind])}")
+        self._check_speeds()
+        if self.shear is not None and len(self.heights) == 1 and self.heights[0] != ANY_HEIGHT:
+            height, reference = self.heights[0], self.shear.reference_height_m
+            if abs(height - reference) > 1e-6:
+                raise InputError(
+                    f"{self.source}: gives the wind at {height:g} m, but shear has reference_height_m {reference:g}; "
+                    "expected the same height"
+                )
         if sum(values.nbytes for values in self.values.values()) > MOST_BYTES:
             raise InputError(
                 f"{self.source}: the grid has more than {MOST_BYTES >> 30} GiB of values; select a part of it"
@@ -149,6 +157,21 @@ class FieldData:
         """Return a phrase for a point of the grid."""
         x = f"x = {self.x[min(column, len(self.x) - 1)]:.10g}"
         return f"{x}, y = {self.y[min(row, len(self.y) - 1)]:.10g}"
+
+    def _check_speeds(self) -> None:
+        """Raise InputError unless the speeds are those of bins, or of the steps of a series."""
+        speeds, what = self.speeds, f"{self.source}: ws"
+        checks.reject(speeds, ~((speeds >= 0.0) & (speeds <= 100.0)), what, "0 to 100 m/s")
+        if self.kind != "series":
+            if not len(speeds):
+                raise InputError(f"{what} is empty; expected the speeds of bins")
+            checks.check_increasing(speeds, what, "increasing speeds")
+            return
+        expected = 0 if "series_speed" in self.values else len(self.directions)
+        if len(speeds) != expected:
+            raise InputError(f"{what} has {len(speeds)} steps; expected {expected}")
+        if self.weight is not None and len(self.weight) != len(self.directions):
+            raise InputError(f"{self.source}: weight has {len(self.weight)} steps; expected {len(self.directions)}")
 
     def _check_shape(self, name: str, values: Array) -> None:
         sizes = (len(self.y), len(self.x), len(self.heights))
@@ -194,7 +217,8 @@ class FieldData:
             )
 
     def _missing(self) -> list[tuple[str, Mask]]:
-        return [(name, _any_missing(values)) for name, values in self.values.items()]
+        unused = {"turning"} | ({"elevation"} if self.distances == "straight" else set())
+        return [(name, _any_missing(values)) for name, values in self.values.items() if name not in unused]
 
 
 def check_axis(axis: Array, name: str, source: str) -> None:
@@ -271,12 +295,17 @@ def unpacked(data: Mapping[str, Any], what: str) -> Array:
     return np.frombuffer(raw, dtype="<f8").astype(np.float64).reshape(data["shape"])
 
 
-def field_settings(data: FieldData) -> dict[str, Any]:
-    """Return the field as plain data; `from_field_settings` restores it."""
-    values = {
+def values_with_gaps(data: FieldData) -> dict[str, Array]:
+    """Return the quantities of a field, with NaN where they are missing."""
+    return {
         name: np.where(data.missing[name][:, :, None, None], np.nan, each) if name in data.missing else each
         for name, each in data.values.items()
     }
+
+
+def field_settings(data: FieldData) -> dict[str, Any]:
+    """Return the field as plain data; `from_field_settings` restores it."""
+    values = values_with_gaps(data)
     settings: dict[str, Any] = {
         "source": Path(data.source).name,
         "kind": data.kind,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import Array, one_or_more
-from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear
+from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear, values_with_gaps
 from leeward.wind.weibull import DEFAULT_DIRECTIONS, DEFAULT_SPEEDS
 
 if TYPE_CHECKING:
@@ -58,7 +58,11 @@ class FieldOptions:
 
 def is_field(data: "xarray.Dataset") -> bool:
     """Return whether the wind of a dataset varies, or has quantities that only a field can have."""
-    if "TI_15" in data or any(name in data for name in ("Speedup", "Air_density", "WS")):
+    if (
+        data.attrs.get("speed_bins") == "local"
+        or "TI_15" in data
+        or any(name in data for name in ("Speedup", "Air_density", "WS"))
+    ):
         return True
     return any(data.sizes[name] > 1 for each in data.data_vars for name in data[each].dims if name in VARYING)
 
@@ -67,7 +71,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     """Return the field in a dataset. where: the file, for errors. notes: gets sentences on how it was read."""
     _check_dimensions(data, where)
     name = Path(where).name
-    known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws"}
+    known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws", "weight"}
     ignored = [str(name) for name in data.data_vars if name not in known]
     if ignored:
         notes.append(f"{name}: ignored {', '.join(ignored)}")
@@ -92,12 +96,6 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     heights = _axis(data, "h")
     if len(heights) > 1 and options.shear is not None:
         notes.append(f"{name}: the wind speeds at its {len(heights)} heights are multiplied by the shear as well")
-    reference = heights[0] if options.shear is None else options.shear.reference_height_m
-    if "h" in data.coords and len(heights) == 1 and abs(heights[0] - reference) > 1e-6:
-        raise InputError(
-            f"{where}: gives the wind at {heights[0]:g} m, but shear has reference_height_m {reference:g}; expected "
-            "the same height"
-        )
     return FieldData(
         kind=kind,
         x=_axis(data, "x"),
@@ -106,6 +104,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
         values=values,
         directions=directions,
         speeds=speeds,
+        weight=_weight(data, where) if is_series else None,
         interpolation=options.interpolation,
         local_bins=options.local_bins or data.attrs.get("speed_bins") == "local",
         turbulence_at_15="TI_15" in data,
@@ -118,13 +117,6 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
 
 
 def _check_dimensions(data: "xarray.Dataset", where: str) -> None:
-    for name in data.data_vars:
-        unknown = [str(each) for each in data[name].dims if each not in DIMENSIONS and data.sizes[each] > 1]
-        if name in QUANTITIES and unknown:
-            hint = "; expected values on a grid of x and y" if "i" in unknown else ""
-            raise InputError(
-                f"{where}: {name} depends on {', '.join(unknown)}, which is not one of {', '.join(DIMENSIONS)}{hint}"
-            )
     for name in ("x", "y"):
         if name in data.variables and data[name].ndim > 1:
             raise InputError(
@@ -135,6 +127,14 @@ def _check_dimensions(data: "xarray.Dataset", where: str) -> None:
             raise InputError(f"{where}: the dimension {name} has no coordinates; expected metres")
         if name in data.coords and str(data[name].attrs.get("units", "m")) in ("km", "kilometre", "kilometres"):
             raise InputError(f"{where}: {name} is in kilometres; expected metres")
+    for name in QUANTITIES:
+        dims = data[name].dims if name in data else ()
+        unknown = [str(each) for each in dims if each not in DIMENSIONS and data.sizes[each] > 1]
+        if unknown:
+            hint = "; expected values on a grid of x and y" if "i" in unknown else ""
+            raise InputError(
+                f"{where}: {name} depends on {', '.join(unknown)}, which is not one of {', '.join(DIMENSIONS)}{hint}"
+            )
 
 
 def _axis(data: "xarray.Dataset", name: str) -> Array:
@@ -148,10 +148,14 @@ def _speeds(data: "xarray.Dataset", where: str, kind: str, options: FieldOptions
     if kind == "weibull":
         given = data["ws"].values if options.speeds is None and "ws" in data else options.speeds
         return DEFAULT_SPEEDS if given is None else one_or_more(given, "speeds")
+    if options.speeds is not None or (kind == "series" and options.directions is not None):
+        if kind == "series":
+            raise InputError(
+                f"{where}: a time series has its own directions and speeds; leave `directions` and `speeds` out"
+            )
+        raise InputError(f"{where}: its {kind} has its own speeds; leave `speeds` out")
     if kind == "series" and "WS" in data:
         return np.zeros(0)
-    if options.speeds is not None:
-        raise InputError(f"{where}: its {kind} has its own speeds; leave `speeds` out")
     if "ws" not in data.variables:
         raise InputError(f"{where}: has no ws; expected the wind speeds of its {kind}")
     return np.atleast_1d(np.asarray(data["ws"].values, dtype=np.float64))
@@ -168,6 +172,15 @@ def _step_directions(data: "xarray.Dataset", where: str) -> Array:
             "step; add a variable wd (time) with that direction"
         )
     raise InputError(f"{where}: has no wd; expected the wind direction of each step, a variable wd (time)")
+
+
+def _weight(data: "xarray.Dataset", where: str) -> Array | None:
+    """Return the weight of each step of a series, or None if all count the same."""
+    if "weight" not in data.variables:
+        return None
+    if data["weight"].dims != ("time",):
+        raise InputError(f"{where}: weight depends on {', '.join(map(str, data['weight'].dims))}; expected time")
+    return np.asarray(data["weight"].values, dtype=np.float64)
 
 
 def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Iterable[tuple[str, Array]]:
@@ -240,7 +253,7 @@ def crs_of(data: "xarray.Dataset") -> str | None:
 
 
 def dataset_of(data: FieldData) -> "xarray.Dataset":
-    """Return a field as a dataset with the names of PyWake's `XRSite`, without missing values."""
+    """Return a field as a dataset with the names of PyWake's `XRSite`."""
     import xarray
 
     axes = {"y": data.y, "x": data.x, "h": data.heights}
@@ -251,7 +264,7 @@ def dataset_of(data: FieldData) -> "xarray.Dataset":
     coords: dict[str, Any] = {name: axis for name, axis in axes.items() if len(axis) > 1}
     if len(data.heights) == 1 and data.heights[0] != ANY_HEIGHT:
         coords["h"] = data.heights
-    for name, each in data.values.items():
+    for name, each in values_with_gaps(data).items():
         last: tuple[str, ...] = ("time",) if name.startswith("series_") else ("wd",)
         if name == "probability":
             each, last = each.reshape(*each.shape[:3], data.sectors, -1), ("wd", "ws")
@@ -264,6 +277,8 @@ def dataset_of(data: FieldData) -> "xarray.Dataset":
     if data.kind == "series":
         coords["time"] = np.arange(len(data.directions))
         variables["wd" if "wd" not in dims else "WD"] = xarray.DataArray(data.directions, dims=("time",))
+        if data.weight is not None:
+            variables["weight"] = xarray.DataArray(data.weight, dims=("time",))
     if len(data.speeds) and data.kind != "series":
         coords["ws"] = data.speeds
     elif len(data.speeds):

@@ -43,8 +43,9 @@ class FieldWind(Distribution):
     def fewer_directions(self) -> "FieldWind":
         """Return wind with one direction for each sector, if only the nearest one counts; else with a few for each."""
         data = self.data
-        if data.kind == "series" or not self._whole_circle:
-            return self
+        density = data.values.get("density")
+        if data.kind == "series" or not self._whole_circle or (density is not None and density.shape[3] > 1):
+            return self  # the air density is linear between sectors
         count = data.sectors if data.interpolation == "nearest" else 3 * data.sectors
         if len(data.directions) <= count or (data.kind == "table" and len(data.directions) % count):
             return self
