@@ -85,7 +85,7 @@ def test_an_area_that_ends_with_the_grid(turbine):
     solution = optimise(problem, 0, **FAST)
     assert_feasible(problem, solution.x, solution.y)
     assert problem.farm.site.field.has_wind(solution.x, solution.y).all()
-    assert not problem.farm.site.field.extrapolate
+    assert problem.farm.site.field.is_checked
 
 
 def test_a_layout_avoids_missing_values(turbine):

@@ -116,6 +116,7 @@ def test_every_wake_model_in_other_fields(model, name, turbines, pywake):
 
 def test_local_bins_if_only_the_height_changes_the_wind(turbines, pywake):
     case = Case(cases.with_local_bins(WEIBULL), sector_shear=("power", cases.ALPHA))
+    assert any("shear hardly changes the yield here" in note for note in case.site().notes)
     farm, x, y, kinds = mixed_farm(case, "nygaard_2022", turbines, seed=5)
     assert_same(pywake, case, farm, turbines, x, y, kinds)
 

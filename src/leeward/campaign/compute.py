@@ -149,7 +149,7 @@ def _small_problem(campaign: Campaign) -> LayoutProblem:
     problem = campaign.problem(next(iter(campaign.farms)), next(iter(campaign.types)))
     spacing = float(problem.min_distances_m.max())
     square = Area.from_arrays([0.0, 4.0 * spacing, 4.0 * spacing, 0.0], [0.0, 0.0, 4.0 * spacing, 4.0 * spacing])
-    site = problem.farm.site.extrapolated()  # the square is anywhere
+    site = problem.farm.site.unchecked()  # the square is anywhere
     farm = WindFarm(site, problem.turbines[0], problem.farm.wake_model)
     return LayoutProblem(farm, square, 3, spacing_m=spacing)
 

@@ -106,7 +106,8 @@ def site_settings(site: SiteSpec) -> dict[str, Any]:
         if site.table.kind == "exact":
             settings["table"].pop("kind")
     if site.field is not None:
-        settings["field"].pop("source")
+        for name in ("source", "crs"):  # texts; the numbers count
+            settings["field"].pop(name, None)
         for packed in settings["field"]["values"].values():
             packed.pop("data")  # its SHA-256 stands for it: compressed bytes may differ with the version of zlib
     return settings

@@ -114,8 +114,8 @@ class PhysicsOptions(Options):
     )
     site: Path | None = Option(
         None,
-        help="Wind: a PyWake site (.nc), a WAsP table (.tab) or a windIO resource (.yaml). Default: the campaign's "
-        "site, or the built-in one.",
+        help="Wind: a PyWake site (.nc), a WAsP table (.tab), WAsP grids (.wrg, .rsf, a folder of .grd) or a windIO "
+        "resource (.yaml). Default: the campaign's site, or the built-in one.",
     )
     wake_model: str | None = Option(None, help="Name of the wake model. Default: the campaign's, or nygaard_2022.")
 

@@ -101,7 +101,7 @@ class Objective:
             self.farm = self._on(self.farm.site, self._turbines[0])  # one type for any number of positions
         if self.farm.site.field is not None:
             # on their way, turbines may leave the area and the grid
-            self.farm = self._on(self.farm.site.extrapolated())
+            self.farm = self._on(self.farm.site.unchecked())
 
     @functools.cached_property
     def samples(self) -> bool:

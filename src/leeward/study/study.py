@@ -272,7 +272,7 @@ class Study:
         if isinstance(wind, Series):
             wind = Series(wind.direction[:2], wind.speed[:2], wind.turbulence_intensity[:2], wind.hours_per_step)
         reach = 5.0 * turbine.rotor_diameter_m
-        site = site_with(wind, None).extrapolated()  # the turbines are anywhere
+        site = site_with(wind, None).unchecked()  # the turbines are anywhere
         farm = ScenarioFarm(site, turbine, [0.0, reach], [0.0, 0.0], self._wake_model({}))
         farm.evaluate([Group(np.array([0.0, reach]), np.array([reach, reach]), turbine)], ["all", "external"])
 

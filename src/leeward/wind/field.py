@@ -1,6 +1,6 @@
 """Wind that varies over a site: quantities on a grid, and the area where they are known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,13 +22,13 @@ FAR = 10.0  # sizes of the grid: what lies farther away was probably given in an
 class WindField:
     """Quantities on a grid in the form that the kernels need. data: what they were made of.
 
-    extrapolate: outside the grid, the values at its border apply; else it is an error to ask there.
+    is_checked: False if places outside the grid and in cells with missing values are no error.
     """
 
     data: FieldData
     values: Field
     bins: int
-    extrapolate: bool
+    is_checked: bool = True
 
     @classmethod
     def of(cls, data: FieldData) -> "WindField":
@@ -50,7 +50,7 @@ class WindField:
             arrays["series_speed"] = np.maximum(arrays["series_speed"], CALM)
         axes = (np.ascontiguousarray(axis) for axis in (data.x, data.y, data.heights))
         fields = Field(*axes, *(arrays.get(name, NONE) for name in Field._fields[3:]))
-        return cls(data, fields, len(data.speeds) if data.kind == "table" else 0, data.extrapolate)
+        return cls(data, fields, len(data.speeds) if data.kind == "table" else 0)
 
     @property
     def is_linear(self) -> bool:
@@ -93,17 +93,17 @@ class WindField:
 
     def check_places(self, x: Array, y: Array, what: str) -> None:
         """Raise InputError if a place lies outside the grid or in a cell without values. what: its kind."""
-        if self.extrapolate:
+        if not self.is_checked:
             return
         west, south, east, north = self.bounds
         away = np.maximum.reduce([west - x, x - east, south - y, y - north, np.zeros(len(x))])
-        if away.any():
+        if away.any() and not self.data.extrapolate:
             i = int(np.argmax(away))
             raise InputError(
                 f"{what}{i} at ({x[i]:.10g}, {y[i]:.10g}) is {away[i]:.6g} m outside the grid of the wind in "
                 f"{self.data.source}, {self._extent()}; {self._hint(x, y)}"
             )
-        for name, mask in self.data.missing.items():
+        for name, mask in self._missing():
             row, column = (_interval(axis, at) for axis, at in ((self.values.y, y), (self.values.x, x)))
             for i in np.flatnonzero(_any_corner(mask)[row, column])[:1]:
                 raise InputError(
@@ -112,12 +112,12 @@ class WindField:
 
     def has_wind(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
         """Return whether the wind is known at places: inside the grid, and in cells without missing values."""
-        if self.extrapolate:
-            return np.ones(len(x), dtype=bool)
         west, south, east, north = self.bounds
         known = (x >= west) & (x <= east) & (y >= south) & (y <= north)
+        if self.data.extrapolate:
+            known = np.ones(len(x), dtype=bool)
         row, column = (_interval(axis, at) for axis, at in ((self.values.y, y), (self.values.x, x)))
-        for mask in self.data.missing.values():
+        for _, mask in self._missing():
             known &= ~_any_corner(mask)[row, column]
         return known
 
@@ -127,7 +127,7 @@ class WindField:
         bounds: of the area: lowest x and y, highest x and y, m. touches: a function that says whether the area touches
         each of some boxes, of shape (boxes, 4) in the order of the bounds.
         """
-        if self.extrapolate:
+        if not self.is_checked:
             return
         west, south, east, north = self.bounds
         away = {
@@ -136,14 +136,14 @@ class WindField:
             "east": bounds[2] - east,
             "north": bounds[3] - north,
         }
-        if max(away.values()) > OUTSIDE_M:
+        if max(away.values()) > OUTSIDE_M and not self.data.extrapolate:
             by = ", ".join(f"{distance:.6g} m to the {side}" for side, distance in away.items() if distance > OUTSIDE_M)
             raise InputError(
                 f"the area reaches outside the grid of the wind in {self.data.source}, {self._extent()}: {by}; "
                 f"{self._hint(np.array(bounds[::2]), np.array(bounds[1::2]))}"
             )
         x, y = self.values.x, self.values.y
-        for name, mask in self.data.missing.items():
+        for name, mask in self._missing():
             rows, columns = np.nonzero(_any_corner(mask))
             ends = [
                 axis[np.minimum(cells + step, len(axis) - 1)]
@@ -165,7 +165,8 @@ class WindField:
             at = f"at {levels[0]:g} m" if len(levels) == 1 else f"from {levels[0]:g} to {levels[-1]:g} m"
             raise InputError(
                 f"{name} has its hub at {height:g} m, but the wind in {self.data.source} is given {at} above ground; "
-                "give it at heights that bracket the hub" + (", or set shear" if len(levels) == 1 else "")
+                "give it at heights that bracket the hub"
+                + (", or set shear" if len(levels) == 1 and not self.data.local_bins else "")
             )
 
     def _extent(self) -> str:
@@ -192,9 +193,18 @@ class WindField:
         names = ("frequency", "weibull_a", "weibull_k", "cumulated")
         return replace(self, values=self.values._replace(**dict.fromkeys(names, NONE)))
 
-    def extrapolated(self) -> "WindField":
-        """Return the field without an error outside the grid: the values at its border apply there."""
-        return replace(self, extrapolate=True)
+    def _missing(self) -> Iterator[tuple[str, Mask]]:
+        """Yield the quantities with missing values, and where they are missing, shape (y, x)."""
+        shape = (len(self.values.y), len(self.values.x))
+        for name, mask in self.data.missing.items():
+            yield name, np.broadcast_to(mask, shape)
+
+    def unchecked(self) -> "WindField":
+        """Return the field for optimisers, which pass through any place.
+
+        Outside the grid, the values at its border apply; missing values are those of a neighbouring point.
+        """
+        return replace(self, is_checked=False)
 
 
 OUTSIDE_M = 1e-6  # rounding of coordinates

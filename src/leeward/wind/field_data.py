@@ -195,10 +195,13 @@ class FieldData:
 
     def _check_values(self, name: str, values: Array) -> None:
         low, high, expected = LIMITS[name]
+        if np.isnan(values).any(axis=3).all():
+            raise InputError(f"{self.source}: {name} is missing (NaN) at all points; expected values of the wind")
         bad = ~np.isnan(values) & ~((values >= low) & (values <= high))
         for row, column, level, n in np.argwhere(bad)[:1]:
+            found = values[row, column, level, n] * (1.225 if name == "density" else 1.0)
             raise InputError(
-                f"{self.source}: {name} is {values[row, column, level, n]:g} at {self.where(row, column)}, "
+                f"{self.source}: {name} is {found:g} at {self.where(row, column)}, "
                 f"height {self.heights[min(level, len(self.heights) - 1)]:g} m (value {n}); expected {expected}"
             )
 
@@ -251,8 +254,6 @@ def filled(values: Array) -> Array:
     values = np.ascontiguousarray(values, dtype=np.float64)
     if not bad.any():
         return values
-    if bad.all():
-        raise InputError("all values of a quantity are NaN; expected values of the wind")
     values = values.copy()
     while bad.any():
         known = ~bad

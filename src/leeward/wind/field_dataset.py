@@ -96,6 +96,9 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     heights = _axis(data, "h")
     if len(heights) > 1 and options.shear is not None:
         notes.append(f"{name}: the wind speeds at its {len(heights)} heights are multiplied by the shear as well")
+    local_bins = options.local_bins or data.attrs.get("speed_bins") == "local"
+    if local_bins and options.shear is not None:
+        notes.append(f"{name}: shear hardly changes the yield here: its Weibull parameters stay those at its heights")
     return FieldData(
         kind=kind,
         x=_axis(data, "x"),
@@ -106,7 +109,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
         speeds=speeds,
         weight=_weight(data, where) if is_series else None,
         interpolation=options.interpolation,
-        local_bins=options.local_bins or data.attrs.get("speed_bins") == "local",
+        local_bins=local_bins,
         turbulence_at_15="TI_15" in data,
         shear=options.shear,
         distances=options.distances,

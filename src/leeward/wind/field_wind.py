@@ -52,9 +52,9 @@ class FieldWind(Distribution):
         equal = np.asarray(np.arange(count) * (360.0 / count), dtype=np.float64)
         return FieldWind(replace(data, directions=equal), self.field)
 
-    def extrapolated(self) -> "FieldWind":
-        """Return the wind without an error outside its grid; see `WindField.extrapolated`."""
-        return FieldWind(self.data, self.field.extrapolated())
+    def unchecked(self) -> "FieldWind":
+        """Return the wind without checks of places; see `WindField.unchecked`."""
+        return FieldWind(self.data, self.field.unchecked())
 
     def settings(self) -> dict[str, Any]:
         return {"field": field_settings(self.data)}
@@ -178,8 +178,8 @@ class FieldPart(FieldWind):
     def fewer_directions(self) -> FieldWind:
         return self
 
-    def extrapolated(self) -> FieldWind:
-        return FieldPart(FieldWind(self.data, self.field.extrapolated()), self.conditions)
+    def unchecked(self) -> FieldWind:
+        return FieldPart(FieldWind(self.data, self.field.unchecked()), self.conditions)
 
     def describe(self) -> str:
         return f"{self.conditions.weight.size} conditions of {super().describe()}"

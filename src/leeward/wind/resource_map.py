@@ -48,7 +48,7 @@ def map_bounds(site: Site, bounds: Bounds, around: float = AROUND) -> Bounds:
     left, low, right, high = bounds
     margin = around * max(right - left, high - low)
     wide = (left - margin, low - margin, right + margin, high + margin)
-    if site.field is None or site.field.extrapolate:
+    if site.field is None or site.field.data.extrapolate:
         return wide
     known = site.field.bounds
     left, low = (max(wide[i], known[i]) if bounds[i] >= known[i] else wide[i] for i in (0, 1))

@@ -71,7 +71,8 @@ class Site:
         return Site(self.distribution.coarser(directions, one_or_more(speeds, "speeds")))
 
     def settings(self) -> dict[str, Any]:
-        """Return the numbers that define the site. Sites with the same wind have the same settings.
+        """Return the numbers that define the site. Sites with the same wind have the same settings,
+        except for the name of a file.
 
         The keys are those of a campaign file's `weibull` or `table`; `from_weibull` or `from_table` restores the site.
         """
@@ -121,11 +122,11 @@ class Site:
             return Site(TableWind.of(conditions), self.notes)
         return Site(FieldPart(self.distribution, conditions), self.notes)
 
-    def extrapolated(self) -> "Site":
-        """Return the same wind without an error outside its grid, where the wind at the border applies."""
+    def unchecked(self) -> "Site":
+        """Return the same wind without checks of places; see `WindField.unchecked`."""
         if not isinstance(self.distribution, FieldWind):
             return self
-        return Site(self.distribution.extrapolated(), self.notes)
+        return Site(self.distribution.unchecked(), self.notes)
 
     @property
     def turbulence_range(self) -> Array:
