@@ -150,7 +150,7 @@ def test_settings_keep_what_is_missing(turbine):
     data["Weibull_A"][{"x": 0, "y": 0}] = np.nan
     site = Site.from_dataset(data, extrapolate=True, crs="EPSG:25832", directions=DIRECTIONS, speeds=SPEEDS)
     again = Site.from_settings(json.loads(json.dumps(site.settings())))
-    assert (again.crs, again.field.extrapolate) == ("EPSG:25832", True)
+    assert (again.crs, again.field.data.extrapolate) == ("EPSG:25832", True)
     assert again.field.data.missing["weibull_a"].sum() == 1
     x, y = cases.layout(6, 5, *PART)
     assert WindFarm(again, turbine).aep_gwh(x, y) == WindFarm(site, turbine).aep_gwh(x, y)

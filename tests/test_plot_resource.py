@@ -114,7 +114,10 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("quantity", QUANTITIES)
+SOME = ("mean-speed", "frequency")  # the others are drawn in the same way
+
+
+@pytest.mark.parametrize("quantity", [q if q in SOME else pytest.param(q, marks=pytest.mark.slow) for q in QUANTITIES])
 def test_every_quantity(quantity):
     site, sector = everything(), 2 if quantity == "frequency" else None
     areas = [square(500.0, 500.0, 1500.0), square(3500.0, 2000.0, 2000.0)]
@@ -139,6 +142,7 @@ def titled(quantity, **options):
     )
 
 
+@pytest.mark.slow
 def test_titles_say_what_is_averaged():
     titles = {
         ("mean-speed", None): "all directions, wind speeds of 5 to 14 m/s",
@@ -153,6 +157,7 @@ def test_titles_say_what_is_averaged():
     assert higher.axes[1].get_ylabel() == "Weibull shape k at 150 m above ground"
 
 
+@pytest.mark.slow
 def test_the_margin_ends_with_the_grid():
     inside, at_border, beyond = square(2000, 1500, 1000), square(100, 1500, 1000), square(-300, 1500, 1000)
     limits = {}
@@ -234,7 +239,12 @@ def plot(folder, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF")], ids=["png", "svg", "pdf"]
+    ("name", "start"),
+    [
+        pytest.param("a.png", b"\x89PNG", id="png"),
+        pytest.param("a.svg", b"<?xml", id="svg", marks=pytest.mark.slow),
+        pytest.param("a.pdf", b"%PDF", id="pdf", marks=pytest.mark.slow),
+    ],
 )
 def test_every_format(made, tmp_path, name, start):
     before = sorted(made.rglob("*"))
@@ -294,6 +304,7 @@ def test_a_campaign_is_enough(made, tmp_path, drawn):
     np.testing.assert_allclose(np.ma.reshape(mesh.get_array(), at_x.shape), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_no_results_yet_is_no_hindrance(made, tmp_path, drawn):
     write_own_file(tmp_path / "none.h5", [])
     done = plot(tmp_path, "resource", "none.h5", "--campaign", made / "campaign.yaml", "-o", "a.png")

@@ -99,7 +99,7 @@ def test_lines_are_counted_after_a_line_break_in_a_cell(tmp_path):
     [
         ({"scenarios": {"file": "scenarios.csv", "only": "5:9"}}, "only is 5:9, which selects none of the 3 scenarios"),
         ({"scenarios": {"file": "scenarios.csv", "columns": {"weight": {"column": "seed", "add": 1}}}}, "`add` or"),
-        ({"wind": {"site": "danish-energy-island", "turbulence_intensity": 0.3}, "keep": ["aep"]}, "do not apply"),
+        ({"wind": {"site": "danish-energy-island", "turbulence_intensity": 0.3}, "keep": ["aep"]}, "does not apply"),
         ({"windows": {"first": "²:5"}}, "expected steps such as"),
         ({"keep": ["aep", "turbine_power"], "cases": ["all"]}, None),
     ],
