@@ -250,6 +250,7 @@ def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
         shear=shear,
         distances=spec.distances or "straight",
         extrapolate=bool(spec.extrapolate),
+        crs=spec.crs,
     )
 
 

@@ -87,7 +87,7 @@ def check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None:
 
     remarks: gets a sentence if one of the two is not known.
     """
-    import pyproj
+    from leeward.wind.field_data import check_same_crs
 
     if site.field is None or len(site.field.x_m) * len(site.field.y_m) == 1:
         return
@@ -96,15 +96,7 @@ def check_grid_crs(site: SiteSpec, crs: str | None, remarks: list[str]) -> None:
         what = f"{name} names no coordinate system" if site.field.crs is None else "the areas have no coordinate system"
         remarks.append(f"wind: {what}; the grid of {name} and the areas are taken to have the same coordinates")
         return
-    try:
-        of_grid = pyproj.CRS.from_user_input(site.field.crs)
-    except pyproj.exceptions.CRSError as error:
-        raise InputError(f"names the unknown coordinate system {site.field.crs!r:.60}") from error
-    if not of_grid.equals(pyproj.CRS.from_user_input(crs), ignore_axis_order=True):
-        raise InputError(
-            f"has wind in {of_grid.name}, but the areas or layouts are in {crs}; expected one coordinate system: "
-            "reproject the file of the wind, or set `crs` for the areas"
-        )
+    check_same_crs(site.field.crs, crs)
 
 
 def complete_site(spec: SiteSpec, folder: Path | None, remarks: list[str] | None = None) -> SiteSpec:
@@ -113,7 +105,9 @@ def complete_site(spec: SiteSpec, folder: Path | None, remarks: list[str] | None
         wind = Document.from_file(data_folder(spec.built_in) / "site.yaml", "a site").data
         names = ("sector_frequency", "weibull_a_m_s", "weibull_k", "turbulence_intensity")
         weibull = {name: wind[name] for name in names} | {"wind_speeds_m_s": wind["wind_speed_bins_m_s"]}
-        spec = SiteSpec.model_validate({"weibull": weibull})
+        spec = SiteSpec.model_validate({"weibull": weibull, "shear": spec.shear})
+    if spec.crs is not None:
+        check_crs(spec.crs)
     site = site_of(spec, folder)
     if remarks is not None:
         remarks += [f"wind: {note}" for note in site.notes]

@@ -137,14 +137,17 @@ class SiteSpec(Strict):
     time_series: TimeSeriesSpec | None = None
     field: GridSpec | None = None
     shear: ShearSpec | None = None
-    distances: Literal["straight", "elevated", "terrain_following"] | None = None  # only for a file, as the next key
+    distances: Literal["straight", "elevated", "terrain_following"] | None = None  # only for a file, as the next two
     extrapolate: bool | None = None
+    crs: Name | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.field is not None and self.shear is not None:
+            raise ValueError("has shear beside field, which has its own; remove it")
         if self.file is None:
             bins = ("wind_directions_deg", "wind_speeds_m_s", "interpolation", "turbulence_intensity")
-            for name in (*bins, "distances", "extrapolate"):
+            for name in (*bins, "distances", "extrapolate", "crs"):
                 if getattr(self, name) is not None:
                     raise ValueError(
                         f"has {name}, which applies only to a site file (file); "

@@ -21,7 +21,7 @@ class GrossYield:
 
     def aep_gwh(self, part: WindFarm, x: Array, y: Array) -> float:
         """Return the AEP (GWh) with wake losses computed in a part of the rose."""
-        return part.lost_aep_gwh(x, y) + float(self._farm.gross_aep_gradient(x, y)[0].sum())
+        return part.net_minus_gross_gwh(x, y) + float(self._farm.gross_aep_gradient(x, y)[0].sum())
 
     def missing_gwh(self, part: WindFarm, x: Array, y: Array, turbine: Turbine | None = None) -> Array:
         """Return the gross yield that a part of the rose lacks for a turbine at each place, GWh."""

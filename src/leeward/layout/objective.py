@@ -134,7 +134,7 @@ class Objective:
         self.work += self.step_work
         drawn = self._stakes.draw(SAMPLE, rng) if self._stakes else self.farm.site.draw(SAMPLE, rng)
         if self._gross is not None:
-            return self._with_gross(self.farm.lost_aep_gradient(x, y, drawn), x, y)
+            return self._with_gross(self.farm.net_minus_gross_gradient(x, y, drawn), x, y)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
         return self._uphill(x, y, aep + self._lacking(drawn), by_x, by_y)
 
@@ -145,7 +145,7 @@ class Objective:
     def _gradient(self, rose: Rose, x: Array, y: Array) -> tuple[float, Array, Array]:
         self.work += self._work(rose.cost, DERIVATIVES)
         if rose.gross is not None:
-            return self._with_gross(rose.farm.lost_aep_gradient(x, y), x, y)
+            return self._with_gross(rose.farm.net_minus_gross_gradient(x, y), x, y)
         aep, by_x, by_y = rose.farm.aep_gradient(x, y)
         return self._uphill(x, y, aep + rose.lacking_gwh, by_x, by_y)
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from leeward.wind.checks import one_of
 from leeward.wind.conditions import Array, Conditions
 from leeward.wind.kernels.data import (
     ELEMENTS,
@@ -163,6 +164,7 @@ class Engine:
         density: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         model.check(turbines, turbulence_intensity)
+        one_of(model.relative_to, ("source", "target"), f"wake model {model.name}: relative_to")
         self.turbines = list(turbines)
         self.density = density
         self._model = model
@@ -249,12 +251,18 @@ class Engine:
         """Return the number of quantities that the wake of a turbine depends on."""
         return len(result_type(self._model.formulas.source)._fields)
 
-    def points(self, block: Block, at_wind: Wind, rotor_average: bool, known: Known, power: Array) -> None:
+    def wind_at_points(self, wind: Wind, local: LocalWind | None, block: Block) -> Wind:
+        """Return wind that varies in the block's directions, with a row for each of its points."""
+        if local is None:
+            raise TypeError("the wind does not vary")
+        return local.at(wind, block.begin, block.end, *self._where(block, block.at), self._exponent)
+
+    def points(self, block: Block, at_wind: Wind, first: int, rotor_average: bool, known: Known, power: Array) -> None:
         """Update the power (MW) of one more turbine at each of the block's points.
 
-        at_wind, known, power: as in `leeward.wind.kernels.maps`; only the block's directions change.
+        at_wind, first, known, power: as in `leeward.wind.kernels.maps`; only the block's directions change.
         """
-        self._kernels.points(*self._arguments(block), block.at, at_wind, float(rotor_average), known, power)
+        self._kernels.points(*self._arguments(block), block.at, at_wind, first, float(rotor_average), known, power)
 
     def marginal(self, block: Block, counted: Array) -> Array:
         """Return the weighted power (MW) that the counted turbines would lose without each turbine."""

@@ -75,7 +75,7 @@ class WindFarm:
         index = {turbine: i for i, turbine in enumerate(dict.fromkeys([*farm_types, *others]))}
         if site.field is not None:
             for each in index:
-                site.field.check_height(each.hub_height_m, each.name)
+                site.field.check_hub(each.hub_height_m, each.name)
             site.field.check_places(x, y, "neighbour ")
         self._engine = Engine(list(index), self.wake_model, site.turbulence_range, site.density_range)
         self._farm_kinds = np.array([index[turbine] for turbine in farm_types], dtype=np.uint32)
@@ -198,14 +198,19 @@ class WindFarm:
         parts = each_block(lambda block: engine.gains(block, counted), some, self.threads)
         return np.asarray(sum(parts) * GWH_PER_MW)
 
-    def lost_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """Return the AEP less the gross yield, GWh: a number below 0, for wind that varies over the site."""
+    def net_minus_gross_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+        """Return the AEP less the gross yield, GWh: the wake losses as a negative number."""
+        if self._local is None:
+            return self.aep_gwh(x, y) - float(self.gross_aep_gradient(x, y)[0].sum())
         return float(self._total(self._engine.lost_power, self._placed(x, y)).sum()) * GWH_PER_MW
 
-    def lost_aep_gradient(
+    def net_minus_gross_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
     ) -> tuple[float, Array, Array]:
-        """Return `lost_aep_gwh` and its derivatives with respect to each x and each y, GWh/m; see `aep_gradient`."""
+        """Return `net_minus_gross_gwh` and its derivatives by each x and each y, GWh/m; see `aep_gradient`."""
+        if self._local is None:
+            aep, by_x, by_y = self.aep_gradient(x, y, conditions)
+            return aep - float(self.gross_aep_gradient(x, y, conditions)[0].sum()), by_x, by_y
         places = self._placed(x, y)
         counted = self._counted(places)
         total = self._total(lambda block: self._engine.gradient(block, counted, of_loss=True), places, conditions)
@@ -222,7 +227,7 @@ class WindFarm:
     ) -> tuple[Array, Array, Array]:
         """Return the AEP (GWh) of each of the farm's turbines without wakes, and its derivatives by its x and y, GWh/m.
 
-        conditions: as in `aep_gradient`. turbine: its type, by default the farm's, or one for each position.
+        conditions: as in `aep_gradient`. turbine: the type at all points; by default the farm's own types.
         """
         if turbine is None:
             engine, at = self._engine, self._farm_places(x, y, is_complete=True)
@@ -322,7 +327,7 @@ class WindFarm:
         x, y = coordinates(at_x, at_y, "at_")  # unlike turbines, points may coincide
         if self.site.field is not None:
             self.site.field.check_places(x, y, "point ")
-            self.site.field.check_height(new.hub_height_m, new.name)
+            self.site.field.check_hub(new.hub_height_m, new.name)
         if new not in engine.turbines:
             engine = engine.with_turbine(new)
         return engine, Places(x, y, np.full(len(x), engine.turbines.index(new), dtype=np.uint32))

@@ -97,7 +97,7 @@ class WindField:
             return
         west, south, east, north = self.bounds
         away = np.maximum.reduce([west - x, x - east, south - y, y - north, np.zeros(len(x))])
-        if away.any() and not self.data.extrapolate:
+        if away.max(initial=0.0) > OUTSIDE_M and not self.data.extrapolate:
             i = int(np.argmax(away))
             raise InputError(
                 f"{what}{i} at ({x[i]:.10g}, {y[i]:.10g}) is {away[i]:.6g} m outside the grid of the wind in "
@@ -113,7 +113,7 @@ class WindField:
     def has_wind(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
         """Return whether the wind is known at places: inside the grid, and in cells without missing values."""
         west, south, east, north = self.bounds
-        known = (x >= west) & (x <= east) & (y >= south) & (y <= north)
+        known = (x >= west - OUTSIDE_M) & (x <= east + OUTSIDE_M) & (y >= south - OUTSIDE_M) & (y <= north + OUTSIDE_M)
         if self.data.extrapolate:
             known = np.ones(len(x), dtype=bool)
         row, column = (_interval(axis, at) for axis, at in ((self.values.y, y), (self.values.x, x)))
@@ -156,16 +156,23 @@ class WindField:
                     "the area; exclude this part from the area, or complete the file"
                 )
 
-    def check_height(self, height: float, name: str) -> None:
-        """Raise InputError if the levels of the grid do not bracket the hub height of a turbine. name: its name."""
-        levels = self.values.height
-        if len(levels) == 1 and (self.data.shear is not None or levels[0] == ANY_HEIGHT):
+    def check_hub(self, height: float, name: str) -> None:
+        """Raise InputError if the wind is not known at the hub height of a turbine. name: its name."""
+        self.check_height(height, f"{name} has its hub at {height:g} m", "give it at heights that bracket the hub")
+
+    def check_height(self, height: float, what: str, remedy: str = "choose another height") -> None:
+        """Raise InputError if the wind is not known at a height above the ground, m. what: start of the message."""
+        levels, shear = self.values.height, self.data.shear
+        if shear is not None and shear.kind == "logarithmic" and height <= max(shear.values):
+            raise InputError(
+                f"{what}, not above the roughness length of the shear, {max(shear.values):g} m; choose another height"
+            )
+        if len(levels) == 1 and (shear is not None or levels[0] == ANY_HEIGHT):
             return
         if not levels[0] - 1e-6 <= height <= levels[-1] + 1e-6:
             at = f"at {levels[0]:g} m" if len(levels) == 1 else f"from {levels[0]:g} to {levels[-1]:g} m"
             raise InputError(
-                f"{name} has its hub at {height:g} m, but the wind in {self.data.source} is given {at} above ground; "
-                "give it at heights that bracket the hub"
+                f"{what}, but the wind in {self.data.source} is given {at} above ground; {remedy}"
                 + (", or set shear" if len(levels) == 1 and not self.data.local_bins else "")
             )
 

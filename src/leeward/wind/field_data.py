@@ -4,7 +4,7 @@ import base64
 import hashlib
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ LIMITS = {  # of each quantity; densities are relative to 1.225 kg/m3
 ANY_HEIGHT = 0.0  # m: the only level of a grid that applies at all heights
 SLACK = 0.02  # frequencies of files are rounded: their sum may differ from 1 by this much
 MOST_BYTES = 2 << 30
+MOST_STORED = 48_000_000  # characters of packed values in a stored campaign
+SLOWEST_M_S = 1.0  # below it, the turbulence intensity does not increase any more
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class FieldData:
     interpolation: "nearest" or "linear" between sectors. local_bins: bins of speed move with the local speed.
     turbulence_at_15: the turbulence intensity applies at 15 m/s; at others it is multiplied by 0.75 + 3.8 / speed.
     distances: one of `DISTANCES`. extrapolate: outside the grid, the values at its border apply. crs: coordinate system
-    of the grid, if known. source: name of the file, for errors.
+    of the grid, if known. source: name of the file, for errors. missing: True where a quantity is NaN, shape (y, x).
     """
 
     kind: str
@@ -107,7 +109,7 @@ class FieldData:
     extrapolate: bool = False
     crs: str | None = None
     source: str = "site"
-    missing: Mapping[str, Mask] = field(default_factory=dict)  # True where a quantity is NaN, shape (y, x)
+    missing: Mapping[str, Mask] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checks.one_of(self.kind, KINDS, f"{self.source}: kind")
@@ -140,8 +142,10 @@ class FieldData:
             self._check_shape(name, values)
             self._check_values(name, values)
         self._check_sums()
-        object.__setattr__(self, "missing", {name: mask for name, mask in self._missing() if mask.any()})
-        object.__setattr__(self, "values", {name: filled(values) for name, values in self.values.items()})
+        missing = {name: mask for name, mask in self._missing() if mask.any()}
+        object.__setattr__(self, "missing", missing)
+        whole = {name: each if name in self._unused else filled(each) for name, each in self.values.items()}
+        object.__setattr__(self, "values", whole)
 
     @property
     def sectors(self) -> int:
@@ -195,7 +199,7 @@ class FieldData:
 
     def _check_values(self, name: str, values: Array) -> None:
         low, high, expected = LIMITS[name]
-        if np.isnan(values).any(axis=3).all():
+        if name not in self._unused and any_missing(values).all():
             raise InputError(f"{self.source}: {name} is missing (NaN) at all points; expected values of the wind")
         bad = ~np.isnan(values) & ~((values >= low) & (values <= high))
         for row, column, level, n in np.argwhere(bad)[:1]:
@@ -219,9 +223,27 @@ class FieldData:
                 f"1{' (are sectors missing?)' if found < 1 else ''}"
             )
 
-    def _missing(self) -> list[tuple[str, Mask]]:
-        unused = {"turning"} | ({"elevation"} if self.distances == "straight" else set())
-        return [(name, _any_missing(values)) for name, values in self.values.items() if name not in unused]
+    @property
+    def _unused(self) -> set[str]:
+        """Return the quantities that change no result, so that they may be missing."""
+        return {"turning"} | ({"elevation"} if self.distances == "straight" else set())
+
+    def _missing(self) -> Iterator[tuple[str, Mask]]:
+        """Yield the quantities that count, and where they are NaN or were before they were filled in."""
+        for name, values in self.values.items():
+            if name not in self._unused:
+                yield name, any_missing(values) | self.missing.get(name, False)
+
+    def turbulence_factor(self, speed: Array) -> Array:
+        """Return the factor of the turbulence intensity at wind speeds (m/s): that of IEC 61400-1, edition 3, or 1."""
+        return 0.75 + 3.8 / np.maximum(speed, SLOWEST_M_S) if self.turbulence_at_15 else np.ones(np.shape(speed))
+
+    def turbulence_range(self, speed: Array) -> Array:
+        """Return turbulence intensities among which are the lowest and the highest at these wind speeds (m/s)."""
+        factor = self.turbulence_factor(speed)
+        given = [each for name, each in self.values.items() if name in ("turbulence", "series_turbulence")]
+        ends = [end for each in given for end in (each.min(), each.max())]
+        return np.outer(ends, [factor.min(), factor.max()]).ravel()
 
 
 def check_axis(axis: Array, name: str, source: str) -> None:
@@ -240,7 +262,22 @@ def check_axis(axis: Array, name: str, source: str) -> None:
         )
 
 
-def _any_missing(values: Array) -> Mask:
+def check_same_crs(of_grid: str, crs: str) -> None:
+    """Raise InputError unless the grid of the wind and the areas or layouts have the same coordinate system."""
+    import pyproj
+
+    try:
+        known = pyproj.CRS.from_user_input(of_grid)
+    except pyproj.exceptions.CRSError as error:
+        raise InputError(f"names the unknown coordinate system {of_grid!r:.60}") from error
+    if not known.equals(pyproj.CRS.from_user_input(crs), ignore_axis_order=True):
+        raise InputError(
+            f"has wind in {known.name}, but the areas or layouts are in {crs}; expected one coordinate system: "
+            "reproject the file of the wind, or set `crs` for the areas"
+        )
+
+
+def any_missing(values: Array) -> Mask:
     """Return the points of the grid with a NaN, shape (y, x)."""
     return np.asarray(np.isnan(values).any(axis=(2, 3)))
 
@@ -250,7 +287,7 @@ def filled(values: Array) -> Array:
 
     They only serve optimisers, which may pass through places without values. A layout there is rejected.
     """
-    bad = _any_missing(values)
+    bad = any_missing(values)
     values = np.ascontiguousarray(values, dtype=np.float64)
     if not bad.any():
         return values
@@ -276,9 +313,13 @@ def _shifted(size: int, shift: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[
 
 
 def packed(values: Array) -> dict[str, Any]:
-    """Return an array as plain data: its shape, the SHA-256 of its bytes, and these, compressed, in base 64."""
+    """Return an array as plain data: its shape, the SHA-256 of its bytes, and these, compressed, in base 64.
+
+    The first bytes of all numbers come first, then the second bytes, and so on: that compresses better.
+    """
     raw = np.ascontiguousarray(values, dtype="<f8").tobytes()
-    text = base64.b64encode(zlib.compress(raw, 6)).decode("ascii")
+    by_place = np.frombuffer(raw, dtype=np.uint8).reshape(-1, 8).T.tobytes()
+    text = base64.b64encode(zlib.compress(by_place, 6)).decode("ascii")
     return {"shape": list(values.shape), "sha256": hashlib.sha256(raw).hexdigest(), "data": text}
 
 
@@ -288,10 +329,11 @@ def unpacked(data: Mapping[str, Any], what: str) -> Array:
     if not 0 < size <= MOST_BYTES:
         raise InputError(f"{what}: has {size} bytes; expected at most {MOST_BYTES >> 30} GiB")
     try:
-        raw = zlib.decompressobj().decompress(base64.b64decode(data["data"], validate=True), size + 1)
+        by_place = zlib.decompressobj().decompress(base64.b64decode(data["data"], validate=True), size + 1)
     except (ValueError, zlib.error) as error:
         raise InputError(f"{what}: the packed values cannot be read ({error})") from error
-    if len(raw) != size or hashlib.sha256(raw).hexdigest() != data["sha256"]:
+    raw = np.frombuffer(by_place, dtype=np.uint8).reshape(8, -1).T.tobytes() if len(by_place) == size else b""
+    if hashlib.sha256(raw).hexdigest() != data["sha256"]:
         raise InputError(f"{what}: the packed values are damaged: they do not have the SHA-256 in the file")
     return np.frombuffer(raw, dtype="<f8").astype(np.float64).reshape(data["shape"])
 
@@ -306,7 +348,14 @@ def values_with_gaps(data: FieldData) -> dict[str, Array]:
 
 def field_settings(data: FieldData) -> dict[str, Any]:
     """Return the field as plain data; `from_field_settings` restores it."""
-    values = values_with_gaps(data)
+    values = {name: packed(each) for name, each in values_with_gaps(data).items()}
+    stored = sum(len(each["data"]) for each in values.values())
+    if stored > MOST_STORED:
+        raise InputError(
+            f"{data.source}: the values of the grid take {stored / 1e6:.0f} MB when compressed, and at most "
+            f"{MOST_STORED / 1e6:.0f} MB can be stored with a run; select a part of the grid, or use fewer points, "
+            "heights or steps"
+        )
     settings: dict[str, Any] = {
         "source": Path(data.source).name,
         "kind": data.kind,
@@ -320,7 +369,7 @@ def field_settings(data: FieldData) -> dict[str, Any]:
         "turbulence_at_15": data.turbulence_at_15,
         "distances": data.distances,
         "extrapolate": data.extrapolate,
-        "values": {name: packed(each) for name, each in values.items()},
+        "values": values,
     }
     if data.weight is not None:
         settings["weight"] = data.weight.tolist()

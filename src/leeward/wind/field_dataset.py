@@ -50,11 +50,6 @@ class FieldOptions:
     crs: str | None = None
     local_bins: bool = False
 
-    @property
-    def make_a_field(self) -> bool:
-        """True if any wind with these options is a field, also one that is the same everywhere."""
-        return self.shear is not None or self.distances != "straight"
-
 
 def is_field(data: "xarray.Dataset") -> bool:
     """Return whether the wind of a dataset varies, or has quantities that only a field can have."""
@@ -273,7 +268,8 @@ def dataset_of(data: FieldData) -> "xarray.Dataset":
             each, last = each.reshape(*each.shape[:3], data.sectors, -1), ("wd", "ws")
         values = each * AIR_DENSITY if name == "density" else each
         variable = xarray.DataArray(values, dims=("y", "x", "h", *last))
-        variables[names[name]] = variable.squeeze([dim for dim in variable.dims if variable.sizes[dim] == 1])
+        single = [dim for dim in variable.dims if variable.sizes[dim] == 1 and dim != "time"]
+        variables[names[name]] = variable.squeeze(single)
     dims = {dim for variable in variables.values() for dim in variable.dims}
     if "wd" in dims:
         coords["wd"] = np.arange(data.sectors) * (FULL_CIRCLE / data.sectors)

@@ -30,10 +30,7 @@ class FieldWind(Distribution):
 
     @property
     def turbulence_range(self) -> Array:
-        values = [self.data.values[name] for name in ("turbulence", "series_turbulence") if name in self.data.values]
-        factor = self._turbulence_factor(self.conditions.speed)
-        ends = [extreme(part) for part in values for extreme in (np.min, np.max)]
-        return np.array([end * side for end in ends for side in (factor.min(), factor.max())])
+        return self.data.turbulence_range(self.conditions.speed)
 
     @property
     def density_range(self) -> tuple[float, float]:
@@ -41,8 +38,10 @@ class FieldWind(Distribution):
         return (1.0, 1.0) if density is None else (float(density.min()), float(density.max()))
 
     def fewer_directions(self) -> "FieldWind":
-        """Return wind with one direction for each sector, if only the nearest one counts; else with a few for each."""
+        """Return wind with one direction per sector, or three if values are linear between sectors."""
         data = self.data
+        if data.shear is not None and len(data.shear.values) not in (1, data.sectors):
+            return self  # each of its values needs a direction
         density = data.values.get("density")
         if data.kind == "series" or not self._whole_circle or (density is not None and density.shape[3] > 1):
             return self  # the air density is linear between sectors
@@ -113,15 +112,11 @@ class FieldWind(Distribution):
             return np.full(column.shape, values[0])
         return by_sector(values, column, linear)
 
-    def _turbulence_factor(self, speed: Array) -> Array:
-        """Return the factor of the turbulence intensity; IEC 61400-1, edition 3, for one that applies at 15 m/s."""
-        return 0.75 + 3.8 / speed if self.data.turbulence_at_15 else np.ones(speed.shape)
-
     def _with_local(
         self, speed: Array, weight: Array, factor: Array, edges: Array, step: npt.NDArray[np.int64]
     ) -> Conditions:
         """Return conditions. edges, step, factor: as in `FieldConditions`."""
-        turbulence_factor = self._turbulence_factor(speed)
+        turbulence_factor = self.data.turbulence_factor(speed)
         name = "series_turbulence" if "series_turbulence" in self.data.values else "turbulence"
         intensity = self._mean(name)[:, None] if name.startswith("series") else self._by_direction(name, True)
         local = FieldConditions(self.field, factor, turbulence_factor, edges, step)
@@ -174,6 +169,9 @@ class FieldPart(FieldWind):
 
     def __init__(self, whole: FieldWind, conditions: Conditions) -> None:
         self.data, self.field, self.conditions = whole.data, whole.field, conditions
+
+    def settings(self) -> dict[str, Any]:
+        raise InputError("a part of the wind on a grid has no settings; use those of the whole site")
 
     def fewer_directions(self) -> FieldWind:
         return self

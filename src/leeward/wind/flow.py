@@ -16,6 +16,9 @@ from leeward.wind.kernels.data import NO_PAIRS, Known, Places, Wind
 from leeward.wind.local_wind import LocalWind
 from leeward.wind.turbine import Turbine
 
+MOST_STRETCHES = 1 << 20  # points x turbines whose distances along the terrain are kept at once
+MOST_KEPT = 1 << 24  # numbers of the wind at the points of a map that are kept between calls
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flow:
@@ -56,7 +59,7 @@ class Flow:
         one = Conditions(np.array([direction]), np.array([[speed]]), np.array([[1.0]]), np.array([[intensity]]))
         local = self._conditions.local
         if local is not None:
-            one = replace(one, local=local.one_wind(turbulence_intensity is None))
+            one = replace(one, local=local.one_wind(one.speed, turbulence_intensity is None))
         return self._weighted(one, self._engine.in_turbulence(self._turbulence_range(one)), at_x, at_y, height_m)
 
     def mean_speed(self, at_x: npt.ArrayLike, at_y: npt.ArrayLike, *, height_m: float | None = None) -> Array:
@@ -86,22 +89,24 @@ class Flow:
             power = sum(count * np.asarray(turbine.power_mw(speed)) for turbine, count in counts.items())
             energy = self._conditions.weight * power
             moment = float((energy * speed).sum())
-        for turbine, speed, weight in self._free_winds():
-            part = weight * np.asarray(turbine.power_mw(speed))
+        for turbine, speed, weight, density in self._free_winds():
+            part = weight * density * np.asarray(turbine.power_mw(speed))
             energy += part
             moment += float((part * speed).sum())
         if not energy.sum() > 0:
             raise InputError("the farm yields no energy in this wind, so an energy-weighted mean does not exist")
         return np.asarray(energy / energy.sum()), moment / float(energy.sum())
 
-    def _free_winds(self) -> Iterator[tuple[Turbine, Array, Array]]:
-        """Yield each turbine of the farm, with free speed and weight in each condition, if the wind varies."""
+    def _free_winds(self) -> Iterator[tuple[Turbine, Array, Array, Array]]:
+        """Yield each turbine with free speed, weight and relative air density in each condition, if the wind varies."""
         conditions = self._conditions
-        shape = conditions.speed.shape
-        for i, turbine in enumerate(self._farm_turbines if conditions.local is not None else ()):
-            place = self._placed.part(slice(i, i + 1))
-            wind = self._engine.wind_at(wind_of(conditions), local_of(conditions), place)
-            yield turbine, *(by_condition(each, shape)[0] for each in (wind.speed, wind.weight))
+        if conditions.local is None:
+            return
+        shape, every, local = conditions.speed.shape, wind_of(conditions), local_of(conditions)
+        for i, turbine in enumerate(self._farm_turbines):
+            wind = self._engine.wind_at(every, local, self._placed.part(slice(i, i + 1)))
+            speed, weight = (by_condition(each, shape)[0] for each in (wind.speed, wind.weight))
+            yield turbine, speed, weight, by_condition(wind.density, shape)[0] if len(wind.density) else np.ones(1)
 
     def free_mean_speed(self) -> float:
         """Return the value of `mean_speed` where there are no wakes, m/s; at the turbines, if the wind varies."""
@@ -128,20 +133,31 @@ class Flow:
         if shape != np.shape(at_y):
             raise InputError(f"at_x has the shape {shape} and at_y has {np.shape(at_y)}; expected the same")
         x, y = coordinates(np.ravel(at_x), np.ravel(at_y), "at_")
-        at = Places(x, y, np.zeros(len(x), dtype=np.uint32))
-        parts = blocks(wind_of(conditions), self._placed, at, local_of(conditions))
-        total = np.zeros(len(x))
-        for part in each_block(lambda block: engine.flow(block, height), parts, self._threads):
-            total += part
+        wind, local, field = wind_of(conditions), local_of(conditions), None
+        size = max(len(x), 1)
         if conditions.local is not None:
-            total[~conditions.local.field.has_wind(x, y)] = np.nan
+            field = conditions.local.field
+            field.check_height(height, f"height_m is {height:g}")
+            if field.follows_terrain:
+                size = MOST_STRETCHES // max(len(self._placed.x), 1) + 1
+        total = np.zeros(len(x))
+        for begin in range(0, len(x), size):
+            part = slice(begin, begin + size)
+            at = Places(x[part], y[part], np.zeros(len(x[part]), dtype=np.uint32))
+            each = each_block(
+                lambda block: engine.flow(block, height), blocks(wind, self._placed, at, local), self._threads
+            )
+            for speeds in each:
+                total[part] += speeds
+        if field is not None:
+            total[~field.has_wind(x, y)] = np.nan
         return total.reshape(shape)
 
     def _turbulence_range(self, one: Conditions) -> Array:
         """Return the turbulence intensities that can occur in one condition."""
         if one.local is None or not one.local.field.varies_turbulence:
             return one.turbulence_intensity
-        return np.array(self._engine.turbulence)
+        return one.local.field.data.turbulence_range(one.speed)
 
 
 class NextTurbineMap:
@@ -165,7 +181,10 @@ class NextTurbineMap:
         self._engine = engine
         self._wind = wind
         self._local = local
-        self._at_wind = engine.wind_at(wind, local, at)
+        self._at_wind: Wind | None = wind  # at the points, in all directions; None if it is computed anew in each call
+        if local is not None:
+            is_small = len(at.x) * wind.speed.size <= MOST_KEPT
+            self._at_wind = engine.wind_at(wind, local, at) if is_small else None
         self._with_neighbours = with_neighbours
         self._at = at
         self._rotor_average = rotor_average
@@ -177,7 +196,7 @@ class NextTurbineMap:
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Keep only these points."""
         self._at = self._at.part(which)
-        if self._local is not None:
+        if self._local is not None and self._at_wind is not None:
             rows = (values[which] if len(values) > 1 else values for values in self._at_wind[2:])
             self._at_wind = Wind(*self._at_wind[:2], *rows)
         self._power = self._power[which]
@@ -191,7 +210,10 @@ class NextTurbineMap:
             turbines = self._local.on_ground(turbines)
             self._at = self._local.points_on_ground(self._at, turbines)
         for block in blocks(wind, turbines, self._at):
-            self._engine.points(block, self._at_wind, self._rotor_average, self._state, self._power)
+            at_wind, first = self._at_wind, 0
+            if at_wind is None:
+                at_wind, first = self._engine.wind_at_points(self._wind, self._local, block), block.begin
+            self._engine.points(block, at_wind, first, self._rotor_average, self._state, self._power)
         return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
 
     def _prepare(self, turbines: Places) -> None:

@@ -32,7 +32,7 @@ def sectors_at(direction: Array, count: int, linear: bool) -> tuple[Integers, In
 
 @dataclass(frozen=True, eq=False)
 class FieldConditions:
-    """The part of `Conditions` that says how they vary.
+    """Describes how conditions vary over the site.
 
     factor: of the weights; turbulence_factor: of the turbulence intensity; shape (directions, speeds). edges: of the
     bins of speed, shape (directions, speeds + 1), in m/s or, for a table, as positions in it. step: index into series.
@@ -59,17 +59,18 @@ class FieldConditions:
         values = (self.factor[order], self.turbulence_factor[order], self.edges[order], self.step[order])
         return FieldConditions(self.field, *values)
 
-    def one_wind(self, local_turbulence: bool) -> "FieldConditions":
+    def one_wind(self, speed: Array, local_turbulence: bool) -> "FieldConditions":
         """Return how a single condition with the weight 1 varies. Values of a time series do not count.
 
-        local_turbulence: True if the turbulence intensity varies too.
+        speed: of the condition at the reference, shape (1, 1). local_turbulence: True if the turbulence intensity
+        varies too.
         """
         values = self.field.with_equal_weights().values._replace(series_speed=NONE, series_turbulence=NONE)
         if not local_turbulence:
             values = values._replace(turbulence=NONE)
-        one = np.ones((1, 1))
         field, step = replace(self.field, values=values), np.zeros(1, dtype=np.int64)
-        return FieldConditions(field, one, one, np.ones((1, 2)), step)
+        factor = field.data.turbulence_factor(speed)
+        return FieldConditions(field, np.ones((1, 1)), factor, np.ones((1, 2)), step)
 
     def rows(self, direction: Array, speed: Array) -> Rows:
         """Return the conditions in the form that the kernels need. direction, speed: those of `Conditions`."""

@@ -20,7 +20,6 @@ from leeward.wind.conditions import Conditions
 from leeward.wind.engine import local_of, wind_of
 from leeward.wind.farm import WindFarm
 from leeward.wind.field import WindField
-from leeward.wind.field_data import ANY_HEIGHT
 from leeward.wind.local_wind import sectors_at
 from leeward.wind.rose import SECTORS
 from leeward.wind.site import Site
@@ -212,13 +211,8 @@ def _height(site: Site, height_m: float) -> float:
     height = positive(height_m, "height_m")
     if site.field is None:
         return height
-    data = site.field.data
-    low, high = data.heights[0], data.heights[-1]
-    any_height = len(data.heights) == 1 and (data.shear is not None or low == ANY_HEIGHT)
-    if any_height or low - 1e-6 <= height <= high + 1e-6:
-        return height
-    levels = f"at {low:g} m" if len(data.heights) == 1 else f"from {low:g} to {high:g} m"
-    raise InputError(f"height_m is {height:g}, but the wind in {data.source} is given {levels} above ground")
+    site.field.check_height(height, f"height_m is {height:g}")
+    return height
 
 
 def _source(site: Site) -> str:

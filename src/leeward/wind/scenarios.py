@@ -176,7 +176,7 @@ class ScenarioFarm:
     def _new_engine(self, turbines: Sequence[Turbine]) -> Engine:
         if self.site.field is not None:
             for turbine in turbines:
-                self.site.field.check_height(turbine.hub_height_m, turbine.name)
+                self.site.field.check_hub(turbine.hub_height_m, turbine.name)
         turbulence, density = self.site.turbulence_range, self.site.density_range
         return Engine(list(dict.fromkeys(turbines)), self._model, turbulence, density)
 

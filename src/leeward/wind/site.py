@@ -20,7 +20,7 @@ from leeward.readers.wind_file import read_wind
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Conditions, Distribution
 from leeward.wind.field import WindField
-from leeward.wind.field_data import Shear, from_field_settings
+from leeward.wind.field_data import FieldData, Shear, from_field_settings
 from leeward.wind.field_dataset import FieldOptions, dataset_of
 from leeward.wind.field_wind import FieldPart, FieldWind
 from leeward.wind.site_file import dataset_wind, pywake_site, read_site_file, with_shear
@@ -105,10 +105,13 @@ class Site:
         """Return a site on a grid with another turbulence intensity, the same everywhere."""
         if not isinstance(self.distribution, FieldWind):
             raise InputError("the wind is the same everywhere; give its turbulence intensity when you create the site")
-        data = self.distribution.data
-        values = {name: each for name, each in data.values.items() if not name.endswith("turbulence")}
+        data = self._whole_field
+        others = [name for name in data.values if name not in ("turbulence", "series_turbulence")]
+        values = {name: data.values[name] for name in others}
         values["turbulence"] = np.full((1, 1, 1, 1), turbulence_intensity)
-        return Site(FieldWind(replace(data, values=values, turbulence_at_15=False)), self.notes)
+        missing = {name: data.missing[name] for name in others if name in data.missing}
+        changed = replace(data, values=values, missing=missing, turbulence_at_15=False)
+        return Site(FieldWind(changed), self.notes)
 
     def fewer_directions(self) -> "Site":
         """Return wind with the same gross yield in fewer directions, or nearly the same, if that is possible."""
@@ -349,5 +352,14 @@ class Site:
     def with_shear(self, shear: Shear) -> "Site":
         """Return the site with a wind speed that increases with height."""
         if isinstance(self.distribution, FieldWind):
-            return Site(FieldWind(replace(self.distribution.data, shear=shear)), self.notes)
+            return Site(FieldWind(replace(self._whole_field, shear=shear)), self.notes)
         return Site(with_shear(self.distribution, shear), self.notes)
+
+    @property
+    def _whole_field(self) -> FieldData:
+        """Return the data of wind on a grid. Raise InputError if the site has only a part of its conditions."""
+        if not isinstance(self.distribution, FieldWind):
+            raise TypeError("the wind does not vary")
+        if isinstance(self.distribution, FieldPart):
+            raise InputError("the site has only some conditions of another one; change that one first")
+        return self.distribution.data

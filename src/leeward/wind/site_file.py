@@ -108,11 +108,12 @@ def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribut
         raise InputError(f"{site!r:.60} is not a site of PyWake with a dataset; expected an XRSite or a subclass")
     data, method = site.ds.copy(), site.interp_method
     is_varied = is_field(data)
-    if options.shear is None and getattr(site, "shear", None) is not None:
+    if getattr(site, "shear", None) is not None:
         options = replace(options, shear=pywake_shear(site.shear, name))
-    if options.directions is None:
+    is_series = "time" in data.dims
+    if options.directions is None and not is_series:
         options = replace(options, directions=np.asarray(site.default_wd, dtype=np.float64))
-    if options.speeds is None and "P" not in data and "time" not in data.dims:
+    if options.speeds is None and "P" not in data and not is_series:
         options = replace(options, speeds=np.asarray(site.default_ws, dtype=np.float64))
     if is_varied:
         _check_method(method, data, name)
@@ -128,7 +129,7 @@ def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribut
             notes.append(f"{name}: has TerrainFollowingDistance, but distances are straight (distances='straight')")
     kind = method.get("wd", "linear") if isinstance(method, dict) else method
     use_bins = bool(getattr(site, "use_WS_bins", False))
-    extrapolate = options.extrapolate or getattr(site, "bounds", "check") == "limit"
+    extrapolate = getattr(site, "bounds", "check") == "limit"
     options = replace(options, interpolation=kind, local_bins=use_bins, extrapolate=extrapolate)
     return dataset_wind(data, name, options, notes)
 

@@ -6,13 +6,12 @@ diameter, a wind speed), so that derivatives of smooth formulas are accurate to 
 are a mean of both sides.
 """
 
-import functools
 from collections import namedtuple
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leeward.wind.kernels.cases import make_cases
-from leeward.wind.kernels.compile import formula, kernel, source_file
+from leeward.wind.kernels.compile import formula, kernel, once, source_file
 from leeward.wind.kernels.data import Kernels
 from leeward.wind.kernels.formulas import ContributionSlopes, Formulas, Rotor, result_type
 from leeward.wind.kernels.gradient import make_gradient
@@ -31,7 +30,7 @@ STEP_OF_SPEED_RATIO = 1e-6
 STEP_OF_TURBULENCE = 1e-6
 
 
-@functools.cache
+@once
 def kernels_of(model: "type[WakeModel]") -> Kernels:
     """Return the kernels of a model, shared by all farms of the process; each is compiled on its first call."""
     ours = model.__module__.startswith("leeward.")

@@ -13,10 +13,11 @@ import inspect
 import os
 import pickle
 import platform
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding
 import numba
@@ -37,6 +38,18 @@ FAST_MATH = {"contract", "nsz"}
 ENVIRONMENT = "_ZN08NumbaEnv"  # prefix of the names of numba's pointers to the constants of a function
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def once(function: F) -> F:
+    """Return a cached function that computes each result once, also if several threads ask for it at the same time."""
+    lock, cached = threading.RLock(), functools.cache(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        with lock:
+            return cached(*arguments)
+
+    return cast("F", call)
 
 
 def formula(function: F) -> F:

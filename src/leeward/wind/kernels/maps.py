@@ -146,10 +146,10 @@ def make_update_turbines(sweep: Sweep):
 def make_points(sweep: Sweep):
     add_wakes, new_scratch, update_turbines = sweep.add_wakes, sweep.new_scratch, make_update_turbines(sweep)
 
-    def points(places, wind, begin, end, kinds, model, at, at_wind, rotor, known, power):
+    def points(places, wind, begin, end, kinds, model, at, at_wind, first, rotor, known, power):
         """Update `power`, the yield (MW) of one more turbine at each point, in the directions begin .. end.
 
-        at: Places of the points, with the type of the new turbine; at_wind: the wind there.
+        at: Places of the points, with the type of the new turbine; at_wind: the wind there, from direction `first` on.
         rotor: 1.0 to average over the rotor, 0.0 for the wind speed at the hub.
         known: the turbines at the last update; the speeds of new ones are NaN.
         power: shape (points, directions); NaN where it was never computed.
@@ -163,6 +163,7 @@ def make_points(sweep: Sweep):
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             direction = begin + g
+            row = direction - first  # in at_wind
             here, there = direction * lanes, (direction + 1) * lanes
             buffers.found.direction[:] = direction
             changes = update_turbines(batch, wind, direction, g, kinds, model, known, buffers)
@@ -179,14 +180,14 @@ def make_points(sweep: Sweep):
                 totals[here:there] = 0.0
                 add_wakes(buffers.found, 0, count, lanes, known.sources, scale, totals, model, buffers.scratch)
                 total = 0.0
-                free = at_wind.speed[row_of(point, at_wind.speed), direction]
-                weight = at_wind.weight[row_of(point, at_wind.weight), direction]
+                free = at_wind.speed[row_of(point, at_wind.speed), row]
+                weight = at_wind.weight[row_of(point, at_wind.weight), row]
                 for lane in range(lanes):
-                    deficits = scale_in(at_scale, totals[here + lane], point, here + lane)
+                    deficits = scale_in(at_scale, totals[here + lane], point, row * lanes + lane)
                     speed = effective_speed(free[lane], deficits, model.squared)
                     produced = power_and_thrust(speed, place.kind, kinds.curves)[0]
                     if len(at_wind.density):
-                        produced *= density_at(at_wind, point, direction, lane)
+                        produced *= density_at(at_wind, point, row, lane)
                     total += weight[lane] * produced
                 power[point, direction] = total
 
