@@ -372,6 +372,7 @@ SERIES = {
     "weight": [0.1, 0.2, 0.3, 0.3, 0.1],
 }
 FORMS = {
+    "built_in": {"built_in": "danish-energy-island"},
     "weibull": {"weibull": WEIBULL},
     "table": {"table": TABLE},
     "time_series": {"time_series": SERIES},

@@ -159,6 +159,29 @@ def test_settings_keep_what_is_missing(turbine):
         WindFarm(strict, turbine).aep_gwh([X[2], X[0] + 10.0], [Y[1], Y[0] + 10.0])
 
 
+FEWER = ["weibull", "speed-up", "local bins", "power shear by sector", "series with shear", "density by sector"]
+
+
+@pytest.mark.parametrize("name", [*FEWER, "more exponents than sectors"])
+def test_fewer_directions_have_the_same_gross_yield(name, turbine):
+    case = Case(WEIBULL, sector_shear=("power", np.linspace(0.0, 0.3, 12))) if name not in CASES else CASES[name]
+    site, (x, y) = case.site(np.arange(0.0, 360.0, 1.5)), cases.layout(5, 19)
+    gross = [WindFarm(each, turbine).gross_aep_gradient(x, y)[0] for each in (site, site.fewer_directions())]
+    np.testing.assert_allclose(*gross, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["speed-up", None], ids=["field", "the same everywhere"])
+def test_net_and_gross_yield(name, turbine):
+    x, y = cases.layout(6, 20, *PART)
+    farm = WindFarm(weibull_site() if name is None else site_of(name), turbine)
+    gross = farm.gross_aep_gradient(x, y)
+    lost = farm.net_minus_gross_gradient(x, y)
+    for ours, net, free in zip(lost, farm.aep_gradient(x, y), (gross[0].sum(), *gross[1:]), strict=True):
+        np.testing.assert_allclose(ours, net - free, rtol=0, atol=1e-12 * np.abs(net).max())
+    assert lost[0] < 0
+    assert farm.net_minus_gross_gwh(x, y) == pytest.approx(lost[0], rel=1e-11)
+
+
 @pytest.mark.parametrize("name", ["everything", "table", "series"])
 def test_results_do_not_depend_on_threads(name, turbine):
     x, y = cases.layout(20, 6)
@@ -178,6 +201,17 @@ def test_a_used_farm_can_be_pickled(name, turbine):
     x, y = cases.layout(6, 8)
     aep = farm.aep_gradient(x, y)[0]
     assert pickle.loads(pickle.dumps(farm)).aep_gradient(x, y)[0] == aep
+
+
+def test_a_wake_model_says_which_speed_its_deficits_are_relative_to(turbine):
+    class Vague(BastankhahGaussian):
+        name = "vague"
+        relative_to = "somewhere"
+
+    with pytest.raises(
+        InputError, match="wake model vague: relative_to is 'somewhere'; expected one of source, target"
+    ):
+        WindFarm(site_of("speed-up"), turbine, Vague())
 
 
 def test_large_coordinates_lose_no_precision(turbine):

@@ -197,6 +197,11 @@ def test_weights_of_the_steps_are_in_a_dataset():
     assert again.conditions.weight.ravel().tolist() == [0.2, 0.8]
 
 
+def test_a_series_of_one_step_is_in_a_dataset():
+    one = Site.from_dataset(cases.series_field().isel(time=[3]))
+    assert numbers(Site.from_dataset(one.to_dataset())) == numbers(one)
+
+
 @needs_pywake
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["weibull linear", "local bins", "table", "speed-up on a field"])

@@ -10,6 +10,8 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
@@ -813,6 +815,22 @@ def test_a_new_model_is_one_file(tmp_path, compiled):
     # plain Python and compiled code agree but for the last bit or two
     named = answer(FARM.format(model="top_hat"), plain | {"PYTHONPATH": str(copy)})
     assert float(named) == pytest.approx(float(own), rel=1e-14)
+
+
+def test_threads_that_ask_at_once_share_one_result():
+    """Two sets of kernels of one model would be compiled twice."""
+    made = []
+
+    @compiling.once
+    def make(name):
+        made.append(name)
+        time.sleep(0.05)
+        return object()
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(make, ["one", "one", "two", "one"] * 2))
+    assert sorted(made) == ["one", "two"]
+    assert len({id(each) for each in results}) == 2
 
 
 @pytest.mark.slow

@@ -119,7 +119,6 @@ def pywake_site(site: Any, options: FieldOptions, notes: list[str]) -> Distribut
         _check_method(method, data, name)
         if "ti15ms" in data:
             data = data.rename(ti15ms="TI_15")
-        data = data.drop_vars([each for each in ("Air_density",) if each in data])  # PyWake ignores it
         if getattr(site.distance, "wind_direction", "wd") != "wd":
             raise InputError(
                 f"{name}: its distance has wind_direction={site.distance.wind_direction!r}, but leeward's wakes follow "
