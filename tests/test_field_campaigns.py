@@ -17,7 +17,7 @@ from leeward.campaign import load, open_layouts
 from leeward.wind import Shear, Site, Turbine, WindFarm
 from resource_cases import TYPES, X, Y, make_field_campaign
 from run_cases import leeward_here, results
-from test_export_plants import needs_pywake
+from test_export_plants import needs_pywake, needs_windio
 from test_wasp_grids import free, grd, write_grid
 
 QUICK = {"optimiser": {"recipe": "smart_start"}, "execution": {"engine": "inline"}, "seeds": 1}
@@ -229,14 +229,23 @@ def test_arrays_hold_the_wind_at_each_turbine(finished, tmp_path):
     assert gross == pytest.approx(simulation.gross_aep_gwh.sum(), rel=1e-6)
 
 
-@pytest.mark.parametrize("format", [pytest.param("floris", marks=pytest.mark.slow), "windio"])
-def test_programs_without_fields_get_no_file(format, finished, tmp_path):
+@pytest.mark.slow
+def test_a_program_without_fields_gets_no_file(finished, tmp_path):
     output = tmp_path / "plant.yaml"
-    text = ran(finished, "export", "layouts.h5", "--key", KEYS[0], "-o", output, "--format", format, code=2)
+    text = ran(finished, "export", "layouts.h5", "--key", KEYS[0], "-o", output, "--format", "floris", code=2)
     assert "the wind varies over the site or with height" in text
     assert "export arrays (.npz), or use to_pywake" in text
     assert "Traceback" not in text
     assert not list(tmp_path.iterdir())
+
+
+@needs_windio
+def test_a_windio_plant_has_the_same_yield(finished, tmp_path):
+    ran(finished, "export", "layouts.h5", "--key", KEYS[1], "-o", tmp_path / "plant.yaml")
+    printed = json.loads(leeward_here("aep", "plant.yaml", "--json", cwd=tmp_path).stdout)
+    assert printed["layouts"][0]["aep_gwh"] == pytest.approx(
+        results(finished / "layouts.h5")[KEYS[1]].aep_gwh, rel=1e-12
+    )
 
 
 @pytest.mark.slow

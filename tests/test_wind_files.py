@@ -149,14 +149,7 @@ def test_a_series_of_windio(tmp_path):
         ({"wind_speed": [9.0, "fast", 8.0]}, "wind_resource.wind_speed contains .*; expected numbers"),
         ({"wind_speed": None}, "wind_resource.wind_speed is missing"),
         ({"operating": {"data": [1, 1, 0], "dims": ["time"]}}, "wind_resource.operating is not supported"),
-        (
-            {"shear": {"alpha": 0.1, "h_ref": 100.0}},
-            "wind_resource.shear is not supported; give the wind at hub height",
-        ),
-        (
-            {"wind_speed": {"data": [[9.0, 9.5]] * 3, "dims": ["time", "height"]}, "height": [80.0, 120.0]},
-            "wind_speed varies with height|wind_speed: varies with height",
-        ),
+        ({"shear": {"alpha": "strong", "h_ref": 100.0}}, "wind_resource.shear.alpha is 'strong'; expected a number"),
         (
             {"wind_speed": {"data": [9.0] * 3, "dims": 3}},
             "wind_resource.wind_speed has dims 3; expected a list of names",
@@ -170,12 +163,6 @@ def test_bad_resources_of_windio(tmp_path, changes, says):
     with pytest.raises(InputError, match=says) as error:
         Site.from_file(path)
     assert str(path) in str(error.value)
-
-
-def test_resources_that_vary_over_the_site():
-    folder = package("windIO") / "examples" / "plant" / "plant_energy_resource"
-    with pytest.raises(InputError, match=r"in GriddedResource.nc: wind_resource.sector_probability: varies with x"):
-        Site.from_file(folder / "GriddedResource_nc.yaml")
 
 
 def test_included_files(tmp_path):

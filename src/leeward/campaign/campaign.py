@@ -320,8 +320,10 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
     from leeward.readers.windio_plant import is_plant, read_plant
 
     if is_plant(path):
+        from leeward.campaign.plants import plant_campaign
+
         plant = read_plant(path)
-        document = Document(str(path), plant.campaign(), path.absolute().parent)
+        document = Document(str(path), plant_campaign(plant), path.absolute().parent)
         document.remarks += plant.campaign_remarks
         return campaign_from(document, [])
     document = Document.from_file(path, "a campaign file")

@@ -1,10 +1,12 @@
 """Wind farms of windIO plants, which may mix turbine types, unlike the layouts of a campaign."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leeward.campaign.resolve import check_crs
 from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
+from leeward.wind.field_dataset import FieldOptions
+from leeward.wind.site import DEFAULT_TURBULENCE, site_of_data
 from leeward.wind.wake_models import wake_model
 
 if TYPE_CHECKING:
@@ -32,6 +34,21 @@ def plant_farm(plant: "WindioPlant") -> WindFarm:
     try:
         model = type(wake_model(plant.wake_model["name"]))(**options)
         turbine = machines[0] if len(set(machines)) == 1 else machines
-        return WindFarm(Site.from_settings(plant.wind), turbine, model, neighbours=near)
+        return WindFarm(plant_site(plant), turbine, model, neighbours=near)
     except InputError as error:
         raise InputError(f"{plant.path}: {error}") from error
+
+
+def plant_site(plant: "WindioPlant") -> Site:
+    """Return the wind of a plant."""
+    return site_of_data(plant.wind._replace(notes=[]), plant.path.name, FieldOptions(crs=plant.crs))
+
+
+def plant_campaign(plant: "WindioPlant") -> dict[str, Any]:
+    """Return a plant as the data of a campaign file."""
+    wind = plant.wind
+    if wind.grid is not None:
+        return plant.campaign(plant_site(plant).settings())
+    form = "weibull" if "weibull_k" in wind.settings else "table" if "probability" in wind.settings else "time_series"
+    shear = {"shear": dict(wind.shear)} if wind.shear else {}
+    return plant.campaign({form: {"turbulence_intensity": DEFAULT_TURBULENCE, **wind.settings}, **shear})

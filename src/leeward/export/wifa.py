@@ -55,7 +55,7 @@ def turbine_data(plant: "WindioPlant", simulation: "Simulation") -> "xarray.Data
         raise TypeError("expected a simulation with per_condition=True")
     conditions = simulation.conditions
     power, speed = simulation.condition_power_mw * W_PER_MW, simulation.condition_speed_m_s
-    is_series = (conditions.speed.shape[1] == 1 and bool(np.ptp(conditions.speed))) or "wind_speed_m_s" in plant.wind
+    is_series = (conditions.speed.shape[1] == 1 and bool(np.ptp(conditions.speed))) or plant.wind.is_series
     coordinates: dict[str, Any]
     if is_series:
         dims: tuple[str, ...] = ("turbine", "time")

@@ -9,6 +9,7 @@ import shapely
 from leeward import __version__
 from leeward.errors import InputError
 from leeward.export.plant import Plant, yaml_bytes
+from leeward.export.windio_wind import energy_resource, run_configuration
 from leeward.peers.setup import curve_points
 from leeward.wind.wake_models import WakeModel
 from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian
@@ -72,12 +73,12 @@ def windio_plant(plant: Plant) -> dict[str, Any]:
     name = ", ".join(dict.fromkeys(filter(None, (plant.campaign, plant.farm_name, plant.key))))
     return {
         "name": name,
-        "site": {"name": plant.farm_name, **_boundaries(plant), "energy_resource": _resource(plant)},
+        "site": {"name": plant.farm_name, **_boundaries(plant), "energy_resource": energy_resource(plant)},
         "wind_farm": {"name": name, **_farm(plant)},
         "attributes": {
             "flow_model": {"name": "leeward"},
             "analysis": _analysis(plant),
-            "model_outputs_specification": {"run_configuration": _conditions(plant)},
+            "model_outputs_specification": {"run_configuration": run_configuration(plant)},
         },
         "optimisation": {"constraints": {"minimum_spacing": {"radius": plant.spacing_m}}},
     }
@@ -118,52 +119,6 @@ def _boundaries(plant: Plant) -> dict[str, Any]:
         raise InputError(f"{plant.farm_name}: its area has an island in a hole, which windIO cannot express")
     found: dict[str, Any] = {"boundaries": {"polygons": [polygon(piece.exterior) for piece in pieces]}}
     return {**found, "exclusions": {"polygons": holes}} if holes else found
-
-
-def _data(values: Any, *dims: str) -> dict[str, Any]:
-    return {"data": np.asarray(values).tolist(), "dims": list(dims)}
-
-
-def _resource(plant: Plant) -> dict[str, Any]:
-    """Return Weibull distributions by sector if the site has them; else the probability of every condition.
-
-    windIO cannot express interpolation between sectors, so such a site becomes a table of probabilities too.
-    """
-    plant.demand_uniform_wind("windIO")
-    conditions, site = plant.conditions, plant.site
-    wind: dict[str, Any]
-    if site.get("interpolation") == "nearest":
-        count = len(site["weibull_k"])
-        wind = {"wind_direction": (np.arange(count) * (360.0 / count)).tolist()}
-        for name, ours in (
-            ("sector_probability", "sector_frequency"),
-            ("weibull_a", "weibull_a_m_s"),
-            ("weibull_k", "weibull_k"),
-            ("turbulence_intensity", "turbulence_intensity"),
-        ):
-            wind[name] = _data(site[ours], "wind_direction")
-    elif conditions.speed.shape[1] == 1:
-        rows = (conditions.direction, conditions.speed[:, 0], conditions.weight[:, 0])
-        names = ("wind_direction", "wind_speed", "probability")
-        wind = {name: _data(values, "flow_case") for name, values in zip(names, rows, strict=True)}
-        wind["turbulence_intensity"] = _data(conditions.turbulence_intensity[:, 0], "flow_case")
-    else:
-        wind = {"wind_direction": conditions.direction.tolist(), "wind_speed": conditions.speed[0].tolist()}
-        wind["probability"] = _data(conditions.weight, "wind_direction", "wind_speed")
-        intensity = conditions.turbulence_intensity
-        wind["turbulence_intensity"] = _data(intensity, "wind_direction", "wind_speed")
-    return {"name": f"wind at {plant.farm_name}", "wind_resource": wind}
-
-
-def _conditions(plant: Plant) -> dict[str, Any]:
-    """Return the directions and speeds, as bin centres, that the AEP was summed over."""
-    conditions = plant.conditions
-    if conditions.speed.shape[1] == 1 and "weibull_k" not in plant.site:
-        return {"times_run": {"all_occurences": True}}  # the schema's spelling
-    return {
-        "directions_run": {"specific_values": conditions.direction.tolist()},
-        "wind_speeds_run": {"specific_values": conditions.speed[0].tolist()},
-    }
 
 
 def _farm(plant: Plant) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from leeward.errors import InputError
 from leeward.parsing import read_text
 from leeward.readers import windio_turbine
 from leeward.readers.document import LARGEST_TEXT, Document, Place
-from leeward.readers.windio_resource import Runs, wind_of
+from leeward.readers.wind_file import WindData
+from leeward.readers.windio_resource import wind_of
 from leeward.readers.windio_site import area_of
+from leeward.readers.windio_variables import Runs
 from leeward.readers.windio_wakes import wake_model_of
 
 WHAT = "a windIO plant (wind_energy_system)"
 DEFAULT_SPACING_DIAMETERS = 3.0
-DEFAULT_TURBULENCE = 0.1
 RUNS: Place = ("attributes", "model_outputs_specification", "run_configuration")
 OPTIMISATION: Place = ("optimisation", "constraints")
 _PLANT = re.compile(r"""(?:^|[{,])\s*["']?wind_farm["']?\s*:""", re.MULTILINE)
@@ -32,7 +33,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class WindioPlant:
-    """A plant. layouts: the farm's own, then those of its neighbours. wind, turbines: as in a campaign file.
+    """A plant. layouts: the farm's own, then those of its neighbours. turbines: as in a campaign file.
 
     data: the whole file, with the contents of included files. remarks: how it was read.
     """
@@ -42,15 +43,18 @@ class WindioPlant:
     name: str
     crs: str | None
     farm: dict[str, Any]
-    wind: dict[str, Any]
+    wind: WindData
     turbines: list[dict[str, Any]]
     layouts: list[Layout]
     wake_model: dict[str, Any]
     spacing_m: float | None
     remarks: list[str]
 
-    def campaign(self) -> dict[str, Any]:
-        """Return the plant as a campaign: its first layout is the farm, the others are neighbours."""
+    def campaign(self, site: dict[str, Any]) -> dict[str, Any]:
+        """Return the plant as a campaign: its first layout is the farm, the others are neighbours.
+
+        site: the wind as in a campaign file.
+        """
         own = self.layouts[0]
         kinds = list(dict.fromkeys(own.types))
         if len(kinds) > 1:
@@ -60,12 +64,10 @@ class WindioPlant:
             )
         has_spacing = self.spacing_m is not None
         spacing = ("spacing_m", self.spacing_m) if has_spacing else ("spacing_diameters", DEFAULT_SPACING_DIAMETERS)
-        wind = {"turbulence_intensity": DEFAULT_TURBULENCE, **self.wind}
-        form = "weibull" if "weibull_k" in self.wind else "table" if "probability" in self.wind else "time_series"
         return {
             "name": self.name,
             **({} if self.crs is None else {"crs": self.crs}),
-            "site": {form: wind},
+            "site": site,
             "farms": [{**self.farm, "n_turbines": len(own.x)}],
             "turbines": [self.turbines[kinds[0]]],
             "neighbours": [
@@ -83,8 +85,8 @@ class WindioPlant:
         found = list(self.remarks)
         if self.spacing_m is None:
             found.append(f"the plant gives no minimum_spacing: {DEFAULT_SPACING_DIAMETERS:g} rotor diameters are used")
-        if "turbulence_intensity" not in self.wind:
-            found.append(f"wind: no turbulence intensity is given: {DEFAULT_TURBULENCE:g} is used")
+        if not self.wind.has_turbulence:
+            found.append("wind: no turbulence intensity is given: 0.1 is used")
         return found
 
     def with_layout(self, x: list[float], y: list[float]) -> dict[str, Any]:
@@ -129,7 +131,7 @@ def read_plant(path: Path) -> WindioPlant:
         name=str(document.data.get("name") or path.stem),
         crs=crs,
         farm={"name": str(_first(farms).get("name") or "farm"), **farm},
-        wind=wind.settings,
+        wind=wind,
         turbines=turbines,
         layouts=layouts,
         wake_model=wake_model,

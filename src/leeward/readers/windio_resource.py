@@ -1,7 +1,6 @@
 """Energy resources of windIO: Weibull distributions, tables of probabilities and time series."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,32 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.readers import windio_grid
 from leeward.readers.document import Document, Place
 from leeward.readers.wind_file import WindData
+from leeward.readers.windio_variables import READ, Resource, Runs
 
 Array = npt.NDArray[np.float64]
-
-POSITIONS = ("x", "y", "height", "wind_turbine")  # dimensions over which leeward's wind does not vary
-READ = {
-    *("time", "wind_direction", "wind_speed", "probability", "weibull_a", "weibull_k", "sector_probability"),
-    *("turbulence_intensity", "reference_height", "shear", *POSITIONS),
-}
-HEIGHTS = ("height", "reference_height")
-SAME_HEIGHT_M = 1e-6
-
-
-@dataclass(frozen=True)
-class Runs:
-    """The conditions that a plant asks for. directions, speeds: None for all; times: steps, None for all.
-
-    is_exact: each direction stands for itself, not for a sector. has_cases: so does each row of a table.
-    """
-
-    directions: Sequence[float] | None = None
-    speeds: Sequence[float] | None = None
-    times: Sequence[int] | None = None
-    is_exact: bool = False
-    has_cases: bool = False
 
 
 def read(path: Path) -> WindData:
@@ -55,106 +34,23 @@ def wind_of(
 ) -> WindData:
     """Return the wind of a `wind_resource` at a place of the document.
 
-    hub_heights: of the turbines, if known (m): shear to another height is an error. uses_turbulence: False if the wake
+    hub_heights: of the turbines, if known (m): shear from that height is left out. uses_turbulence: False if the wake
     model does not depend on turbulence, which may then vary in any way.
     """
-    resource = _Resource(document, place, uses_turbulence)
-    resource.check_heights(hub_heights)
+    resource = Resource(document, place, uses_turbulence)
     unused = sorted(set(resource.data) - READ - {"operating"})
     notes = [f"not used by leeward's wake models: {', '.join(unused)}"] if unused else []
     if "operating" in resource.data:
         raise document.error((*place, "operating"), "is not supported; expected turbines that always run")
-    notes += resource.height_notes(hub_heights)
-    if "weibull_k" in resource.data:
-        return WindData(_weibull(resource, runs), notes)
-    if "probability" in resource.data:
-        return WindData(_table(resource, runs), notes)
-    return WindData(_series(resource, runs), notes)
+    shear = resource.shear(hub_heights)
+    if resource.is_on_grid:
+        return windio_grid.wind_of(resource, runs, shear, notes)
+    notes += [] if shear else resource.height_notes(hub_heights)
+    read_as = _weibull if "weibull_k" in resource.data else _table if "probability" in resource.data else _series
+    return WindData(read_as(resource, runs), notes, shear)
 
 
-class _Resource:
-    """The variables of a `wind_resource`, without dimensions of one position."""
-
-    def __init__(self, document: Document, place: Place, uses_turbulence: bool) -> None:
-        self.document, self.place, self._uses_turbulence = document, place, uses_turbulence
-        self.data: Mapping[str, Any] = document.value(place)
-        if not isinstance(self.data, Mapping) or not self.data:
-            raise document.error(place, "is missing or empty; expected the variables of a wind resource")
-
-    def error(self, name: str, sentence: str) -> InputError:
-        return self.document.error((*self.place, name), sentence)
-
-    def variable(self, name: str) -> tuple[tuple[str, ...], Array]:
-        """Return dimensions and values."""
-        given = self.data.get(name)
-        if given is None:
-            raise self.error(name, "is missing; expected numbers")
-        is_variable = isinstance(given, Mapping)
-        values = given.get("data") if isinstance(given, Mapping) else given
-        try:
-            array = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise self.error(name, f"contains {values!r:.60}; expected numbers") from error
-        if not np.isfinite(array).all():
-            raise self.error(name, "contains a value that is not a finite number")
-        default = [name] if array.ndim else []
-        named = given.get("dims", default) if is_variable else default
-        if not isinstance(named, list):
-            raise self.error(name, f"has dims {named!r:.40}; expected a list of names")
-        dims = [str(dim) for dim in named]
-        if len(dims) != array.ndim:
-            raise self.error(name, f"has {array.ndim} dimensions and names {len(dims)} ({', '.join(dims)})")
-        for dim, size in zip(dims, array.shape, strict=True):
-            if dim in POSITIONS and size > 1:
-                raise self.error(name, f"varies with {dim}; expected the same wind at every position and height")
-        kept = [(dim, size) for dim, size in zip(dims, array.shape, strict=True) if dim not in POSITIONS]
-        return tuple(dim for dim, _ in kept), array.reshape([size for _, size in kept])
-
-    def along(self, name: str, dims: tuple[str, ...], sizes: tuple[int, ...]) -> Array:
-        """Return a variable that depends on some of these dimensions, as an array over all of them."""
-        own, values = self.variable(name)
-        if not set(own) <= set(dims):
-            raise self.error(name, f"depends on {', '.join(own)}; expected {', '.join(dims) or 'one number'}")
-        order = [own.index(dim) for dim in dims if dim in own]
-        shape = [size if dim in own else 1 for dim, size in zip(dims, sizes, strict=True)]
-        arranged = values.transpose(order)
-        if arranged.shape != tuple(size for dim, size in zip(dims, sizes, strict=True) if dim in own):
-            raise self.error(name, f"has the shape {values.shape}; expected {sizes} ({', '.join(dims)})")
-        return np.array(np.broadcast_to(arranged.reshape(shape), sizes))
-
-    def turbulence(self, dims: tuple[str, ...], sizes: tuple[int, ...]) -> dict[str, Any]:
-        """Return the turbulence intensity under its key; nothing if the resource has none."""
-        if "turbulence_intensity" not in self.data:
-            return {}
-        if not self._uses_turbulence and not set(self.variable("turbulence_intensity")[0]) <= set(dims):
-            return {"turbulence_intensity": float(self.variable("turbulence_intensity")[1].mean())}
-        return {"turbulence_intensity": self.along("turbulence_intensity", dims, sizes).tolist()}
-
-    def reject_runs(self, is_given: object, key: str, expected: str) -> None:
-        """Raise InputError for a run configuration that does not fit this kind of wind."""
-        if is_given is not None:
-            place = ("attributes", "model_outputs_specification", "run_configuration", key)
-            raise self.document.error(place, f"does not apply to this wind; expected {expected}")
-
-    def height_notes(self, hub_heights: Sequence[float]) -> list[str]:
-        """Return a note if the wind was given for another height than that of the hubs."""
-        given = [np.ravel(np.asarray(self.data[name], dtype=object)) for name in HEIGHTS if name in self.data]
-        heights = {float(value) for values in given for value in values if isinstance(value, int | float)}
-        if not heights or not hub_heights or heights == set(hub_heights):
-            return []
-        at, hubs = (", ".join(f"{value:g}" for value in sorted(some)) for some in (heights, set(hub_heights)))
-        return [f"the wind at {at} m is used at hub height, {hubs} m"]
-
-    def check_heights(self, hub_heights: Sequence[float]) -> None:
-        shear = self.data.get("shear")
-        if shear is None:
-            return
-        reference = shear.get("h_ref") if isinstance(shear, Mapping) else None
-        if not hub_heights or any(abs(height - float(reference or 0.0)) > SAME_HEIGHT_M for height in hub_heights):
-            raise self.error("shear", "is not supported; give the wind at hub height and remove it")
-
-
-def _weibull(resource: _Resource, runs: Runs) -> dict[str, Any]:
+def _weibull(resource: Resource, runs: Runs) -> dict[str, Any]:
     resource.reject_runs(runs.times, "times_run", "directions_run and wind_speeds_run")
     centres = np.atleast_1d(resource.variable("wind_direction")[1] if "wind_direction" in resource.data else 0.0)
     count = len(centres)
@@ -178,7 +74,7 @@ def _weibull(resource: _Resource, runs: Runs) -> dict[str, Any]:
     return found | {name: list(given) for name, given in bins.items() if given is not None}
 
 
-def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
+def _table(resource: Resource, runs: Runs) -> dict[str, Any]:
     """Return a table by direction and speed, or by flow case if each case has its own direction and speed."""
     (own, directions), (speed_dims, speeds) = resource.variable("wind_direction"), resource.variable("wind_speed")
     directions, speeds = np.atleast_1d(directions), np.atleast_1d(speeds)
@@ -214,7 +110,7 @@ def _table(resource: _Resource, runs: Runs) -> dict[str, Any]:
     return found | ({"kind": "exact"} if runs.is_exact or runs.has_cases else {})
 
 
-def _flow_cases(resource: _Resource, runs: Runs, dim: str, directions: Array, speeds: Array) -> dict[str, Any]:
+def _flow_cases(resource: Resource, runs: Runs, dim: str, directions: Array, speeds: Array) -> dict[str, Any]:
     """Return a table in which each case has its own direction and speed."""
     resource.reject_runs(runs.directions, "directions_run", "times_run")
     resource.reject_runs(runs.speeds, "wind_speeds_run", "times_run")
@@ -228,7 +124,7 @@ def _flow_cases(resource: _Resource, runs: Runs, dim: str, directions: Array, sp
     return _steps(resource, table, runs, len(directions)) | {"kind": "exact"}
 
 
-def _steps(resource: _Resource, table: dict[str, Any], runs: Runs, count: int) -> dict[str, Any]:
+def _steps(resource: Resource, table: dict[str, Any], runs: Runs, count: int) -> dict[str, Any]:
     """Return the rows of a table that the plant asks for."""
     if runs.times is None:
         return table
@@ -238,7 +134,7 @@ def _steps(resource: _Resource, table: dict[str, Any], runs: Runs, count: int) -
     return {name: [values[step] for step in runs.times] for name, values in table.items()}
 
 
-def _chosen(resource: _Resource, name: str, known: Array, wanted: Sequence[float] | None) -> list[int]:
+def _chosen(resource: Resource, name: str, known: Array, wanted: Sequence[float] | None) -> list[int]:
     """Return the positions of the wanted values."""
     if wanted is None:
         return list(range(len(known)))
@@ -248,7 +144,7 @@ def _chosen(resource: _Resource, name: str, known: Array, wanted: Sequence[float
     return [int(np.flatnonzero(known == value)[0]) for value in wanted]
 
 
-def _series(resource: _Resource, runs: Runs) -> dict[str, Any]:
+def _series(resource: Resource, runs: Runs) -> dict[str, Any]:
     resource.reject_runs(runs.directions, "directions_run", "times_run")
     resource.reject_runs(runs.speeds, "wind_speeds_run", "times_run")
     times = resource.data.get("time")

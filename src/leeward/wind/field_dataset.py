@@ -42,7 +42,7 @@ class FieldOptions:
 
     directions: npt.ArrayLike | None = None
     speeds: npt.ArrayLike | None = None
-    interpolation: str = "nearest"
+    interpolation: str | None = None
     turbulence_intensity: float | None = None
     shear: Shear | None = None
     distances: str = "straight"
@@ -103,7 +103,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
         directions=directions,
         speeds=speeds,
         weight=_weight(data, where) if is_series else None,
-        interpolation=options.interpolation,
+        interpolation=options.interpolation or "nearest",
         local_bins=local_bins,
         turbulence_at_15="TI_15" in data,
         shear=options.shear,

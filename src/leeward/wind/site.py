@@ -16,7 +16,7 @@ from leeward.capacity import HOURS_PER_YEAR
 from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.readers.wasp_field import WASP_FIELDS
-from leeward.readers.wind_file import read_wind
+from leeward.readers.wind_file import WindData, read_wind
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Conditions, Distribution
 from leeward.wind.field import WindField
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import xarray
 
 DEFAULT_TURBULENCE = 0.1
+NO_TURBULENCE = f"no turbulence intensity is given: {DEFAULT_TURBULENCE:g} is used"
 
 
 class Site:
@@ -164,7 +165,7 @@ class Site:
         values = {name: value for name, value in settings.items() if value is not None}
         if "turbulence_intensity" not in values:
             values["turbulence_intensity"] = DEFAULT_TURBULENCE
-            notes = (*notes, f"no turbulence intensity is given: {DEFAULT_TURBULENCE:g} is used")
+            notes = (*notes, NO_TURBULENCE)
         if "weibull_k" in values:
             bins = {
                 "directions": values.pop("wind_directions_deg", None),
@@ -260,30 +261,13 @@ class Site:
         distributions. turbulence_intensity: replaces that of the file. The others: as in `from_dataset`.
         """
         path = Path(path)
+        options = FieldOptions(
+            directions, speeds, interpolation, turbulence_intensity, shear, distances, extrapolate, crs
+        )
         if path.is_dir() or path.suffix.lower() in (".nc", *WASP_FIELDS):
-            options = FieldOptions(
-                directions, speeds, interpolation or "nearest", turbulence_intensity, shear, distances, extrapolate, crs
-            )
             notes: list[str] = []
             return Site(read_site_file(path, options, notes), tuple(notes))
-        if distances != "straight" or extrapolate:
-            raise InputError(
-                f"{path}: distances and extrapolate apply to wind on a grid, which this file does not have"
-            )
-        wind = read_wind(path)
-        given = {"wind_directions_deg": directions, "wind_speeds_m_s": speeds, "interpolation": interpolation}
-        given = {name: value for name, value in given.items() if value is not None}
-        if given and "weibull_k" not in wind.settings:
-            raise InputError(
-                f"{path}: {', '.join(given)} apply to Weibull distributions only; the file has its own values"
-            )
-        if turbulence_intensity is not None:
-            given["turbulence_intensity"] = turbulence_intensity
-        try:
-            site = Site.from_settings({**wind.settings, **given}, tuple(wind.notes))
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
-        return site if shear is None else site.with_shear(shear)
+        return site_of_data(read_wind(path), str(path), options)
 
     @staticmethod
     def from_dataset(
@@ -363,3 +347,41 @@ class Site:
         if isinstance(self.distribution, FieldPart):
             raise InputError("the site has only some conditions of another one; change that one first")
         return self.distribution.data
+
+
+def site_of_data(wind: WindData, where: str, options: FieldOptions) -> Site:
+    """Return the wind that a reader found in a file.
+
+    where: the file, for errors. options: those that are given replace the values of the file.
+    """
+    shear = options.shear
+    if shear is None and wind.shear:
+        shear = Shear.power(wind.shear["exponent"], wind.shear["reference_height_m"])
+    if wind.grid is not None:
+        notes, intensity = list(wind.notes), options.turbulence_intensity
+        if intensity is None and not wind.has_turbulence:
+            intensity = DEFAULT_TURBULENCE
+            notes.append(NO_TURBULENCE)
+        own = wind.settings
+        directions = own.get("directions") if options.directions is None else options.directions
+        speeds = own.get("speeds") if options.speeds is None else options.speeds
+        options = replace(options, directions=directions, speeds=speeds, shear=shear, turbulence_intensity=intensity)
+        return Site(dataset_wind(wind.grid, where, options, notes), tuple(notes))
+    if options.distances != "straight" or options.extrapolate:
+        raise InputError(f"{where}: distances and extrapolate apply to wind on a grid, which this file does not have")
+    given: dict[str, Any] = {
+        "wind_directions_deg": options.directions,
+        "wind_speeds_m_s": options.speeds,
+        "interpolation": options.interpolation,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if given and "weibull_k" not in wind.settings:
+        names = ", ".join(given)
+        raise InputError(f"{where}: {names} apply to Weibull distributions only; the file has its own values")
+    if options.turbulence_intensity is not None:
+        given["turbulence_intensity"] = options.turbulence_intensity
+    try:
+        site = Site.from_settings({**wind.settings, **given}, tuple(wind.notes))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    return site if shear is None else site.with_shear(shear)

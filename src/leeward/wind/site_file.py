@@ -49,12 +49,13 @@ def read_site_file(path: str | os.PathLike[str], options: FieldOptions, notes: l
 
 def dataset_wind(data: "xarray.Dataset", where: str, options: FieldOptions, notes: list[str]) -> Distribution:
     """Return the wind of a dataset; see `Site.from_dataset`. where: its name in errors."""
-    is_linear(options.interpolation)  # raises InputError for an unknown method
+    interpolation = options.interpolation or "nearest"
+    is_linear(interpolation)  # raises InputError for an unknown method
     if is_field(data) or options.distances != "straight":
         return FieldWind(field_of(data, where, options, notes))
     if options.turbulence_intensity is not None:
         data = data.assign(TI=options.turbulence_intensity)
-    wind = _uniform(Path(where), data, options.directions, options.speeds, options.interpolation)
+    wind = _uniform(Path(where), data, options.directions, options.speeds, interpolation)
     return wind if options.shear is None else with_shear(wind, options.shear)
 
 
