@@ -145,7 +145,7 @@ def colour_scale(ends: tuple[float, float], fills: Sequence[str], form: str, nam
     ]
     numbers = ((low, "start"), ((low + high) / 2, "middle"), (high, "end"))
     ticks = [text(scale(value), 27, f"{value:{form}}", anchor=anchor) for value, anchor in numbers]
-    return figure(290, 32, words, bars, ticks, text(236, 13, name), kind="key")
+    return figure(300, 32, words, bars, ticks, text(236, 13, name), kind="key")
 
 
 def _turbine(view: LayoutView, number: int, place: Place, size: float, losses: tuple[float, float] | None) -> Markup:
