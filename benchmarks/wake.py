@@ -121,9 +121,9 @@ def peer_aep(count):
     x, y = layout(count)
     farm = peer_farm()
     before = peak_mb()
-    value = farm.aep_gwh(x, y)
+    value = farm.aep(x, y)
     return {
-        "seconds": fastest(lambda: farm.aep_gwh(x, y), 3, seconds=20),
+        "seconds": fastest(lambda: farm.aep(x, y), 3, seconds=20),
         "memory_mb": peak_mb() - before,
         "aep_gwh": float(value),
     }
