@@ -583,5 +583,5 @@ def test_a_part_of_the_conditions_cannot_be_changed_or_stored():
 def test_a_grid_that_is_too_large_to_store(monkeypatch):
     site = site_of(WEIBULL_FIELD)
     site.settings()
-    monkeypatch.setattr("leeward.wind.field_data.MOST_STORED", 10_000)
+    monkeypatch.setattr("leeward.wind.field_settings.MOST_STORED", 10_000)
     rejected(site.settings, "the dataset: the values of the grid take 0 MB", "select a part of the grid")

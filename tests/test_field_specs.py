@@ -15,7 +15,7 @@ import field_cases as cases
 import resource_cases
 from leeward.campaign import load
 from leeward.errors import InputError
-from leeward.wind.field_data import unpacked
+from leeward.wind.field_settings import unpacked
 from resource_cases import make_field_campaign
 from test_field_errors import BINS, HOLE, changed, rejected
 

@@ -102,7 +102,7 @@ class PackedShear(Strict):
 
 
 class GridSpec(Strict):
-    """Wind that varies over the site, as `leeward.wind.field_data.field_settings` writes it."""
+    """Wind that varies over the site, as `leeward.wind.field_settings.field_settings` writes it."""
 
     source: str
     kind: Literal["weibull", "table", "series"]

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import Array, one_or_more
-from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear, values_with_gaps
+from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear
+from leeward.wind.field_settings import values_with_gaps
 from leeward.wind.weibull import DEFAULT_DIRECTIONS, DEFAULT_SPEEDS
 
 if TYPE_CHECKING:

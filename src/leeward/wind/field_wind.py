@@ -12,7 +12,8 @@ from leeward.wind import checks
 from leeward.wind.checks import CALM
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 from leeward.wind.field import WindField
-from leeward.wind.field_data import FieldData, field_settings
+from leeward.wind.field_data import FieldData
+from leeward.wind.field_settings import field_settings
 from leeward.wind.local_wind import FieldConditions
 from leeward.wind.table_wind import speed_bin_edges
 from leeward.wind.weibull import by_sector, check_directions, check_speeds, cumulative, direction_bin_width

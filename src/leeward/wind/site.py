@@ -20,8 +20,9 @@ from leeward.readers.wind_file import WindData, read_wind
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Conditions, Distribution
 from leeward.wind.field import WindField
-from leeward.wind.field_data import FieldData, Shear, from_field_settings
+from leeward.wind.field_data import FieldData, Shear
 from leeward.wind.field_dataset import FieldOptions, dataset_of
+from leeward.wind.field_settings import from_field_settings
 from leeward.wind.field_wind import FieldPart, FieldWind
 from leeward.wind.site_file import dataset_wind, pywake_site, read_site_file, with_shear
 from leeward.wind.table_wind import TableWind, series_wind, table_wind
