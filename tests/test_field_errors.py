@@ -10,6 +10,7 @@ from field_cases import CENTRES, HEIGHTS, STEPS, WEIBULL_FIELD, X, Y
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
 from leeward.wind import Neighbours, Shear, Site, Turbine, WindFarm
+from test_wind_files import TAB
 
 BINS = {"directions": [0.0, 90.0, 180.0, 270.0], "speeds": [6.0, 9.0, 12.0]}
 HOLE = (0, 0, 0, 0)  # of x, y, h and wd
@@ -128,6 +129,25 @@ VALUES = {
         WEIBULL_FIELD.assign(Weibull_A=np.nan * WEIBULL_FIELD["Weibull_A"]),
         "weibull_a is missing (NaN) at all points",
     ),
+    "NaN in one sector": (
+        changed(WEIBULL_FIELD, "Weibull_A", np.nan, (slice(None), slice(None), slice(None), 3)),
+        "weibull_a is missing (NaN) at all points in value 3",
+    ),
+    "NaN in one step": (
+        changed(cases.series_field(), "WS", np.nan, (slice(None), slice(None), 3)),
+        "series_speed is missing (NaN) at all points in step 3",
+    ),
+    "no probability at all": (
+        cases.table_field().assign(P=0.0 * cases.table_field()["P"]),
+        "probability is 0 everywhere",
+    ),
+    "text": (WEIBULL_FIELD.assign(TI=("x", list("abcde"))), "TI contains values that are not numbers"),
+    "NaN as a weight": (
+        cases.series_field().assign(weight=("time", np.r_[np.nan, np.full(STEPS - 1, 1.0 / STEPS)])),
+        "weight[0] is nan; expected a finite number",
+    ),
+    "no weight at all": (cases.series_field().assign(weight=("time", np.zeros(STEPS))), "weight is 0 in all steps"),
+    "a direction that stands for a gap": (with_steps("WD", -999.0), "WD[3] is -999; expected degrees from -360 to 360"),
     "NaN as the speed of a step": (with_steps("ws", np.nan), "ws[3] is nan", "a finite number"),
     "NaN as the direction of a step": (with_steps("WD", np.nan), "wd[3] is nan", "a finite number"),
     "NaN as a bin": (
@@ -199,6 +219,7 @@ AXES = {
     "half the circle": (WEIBULL_FIELD.isel(wd=slice(4)), "wd[1] is 45; expected 90", "cover the full circle"),
     "turned sectors": (WEIBULL_FIELD.assign_coords(wd=CENTRES + 22.5), "wd[0] is 22.5; expected 0", "start at 0"),
     "kilometres by their unit": (with_units("km"), "x is in kilometres", "expected metres"),
+    "degrees by their unit": (with_units("degrees_east"), "x is in degrees", "expected metres"),
     "more dimensions": (WEIBULL_FIELD.expand_dims(model=2), "depends on model", "not one of x, y, h, time, wd, ws"),
     "values by point": (
         WEIBULL_FIELD.isel(y=0, drop=True).rename(x="i"),
@@ -229,7 +250,47 @@ def test_one_value_by_point_in_wind_that_is_the_same_everywhere():
 
 @pytest.mark.parametrize("name", ["Sector_frequency", "Weibull_A", "Weibull_k", "TI"])
 def test_a_variable_that_is_missing(name):
-    rejected(lambda: Site.from_dataset(WEIBULL_FIELD.drop_vars(name)), "the dataset: has no")
+    found = "turbulence intensity" if name == "TI" else f"{name}; expected P, or Sector_frequency, Weibull_A, Weibull_k"
+    rejected(lambda: Site.from_dataset(WEIBULL_FIELD.drop_vars(name)), f"the dataset: has no {found}")
+
+
+@pytest.mark.parametrize(("name", "given"), [("Speedup", "SpeedUp"), ("Weibull_A", "weibull_a"), ("TI", "ti")])
+def test_a_name_in_another_case(name, given):
+    """Without it, the wind would be another one."""
+    rejected(
+        lambda: Site.from_dataset(cases.EVERYTHING.rename({name: given})), f"has {given}; expected the name {name}"
+    )
+
+
+def test_frequency_without_sectors():
+    data = WEIBULL_FIELD.assign(Sector_frequency=1.0)
+    rejected(lambda: Site.from_dataset(data), "weibull_a has 8 sectors; expected 1, as frequency has")
+
+
+def test_arguments_that_are_no_wind():
+    rejected(lambda: Site.from_dataset("wind.nc"), "the dataset is 'wind.nc'; expected an xarray.Dataset", "from_file")
+    rejected(lambda: site_of(WEIBULL_FIELD, shear=0.14), "shear is 0.14; expected Shear.power(...)")
+    rejected(lambda: site_of(WEIBULL_FIELD).with_shear(0.14), "shear is 0.14; expected Shear.power(...)")
+
+
+@pytest.mark.parametrize("speeds", [[0.0, 5.0, 10.0]])
+def test_a_bin_around_0(speeds):
+    rejected(lambda: Site.from_dataset(WEIBULL_FIELD, speeds=speeds), "the dataset: ws[0] is 0; expected speeds")
+
+
+def test_one_bin_that_moves_with_the_local_speed():
+    data = cases.with_local_bins(cases.SPEED_UP)
+    rejected(
+        lambda: Site.from_dataset(data, speeds=[10.0]), "ws has one speed; bins that move with the local speed need"
+    )
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e-5], ids=["kilometres", "degrees"])
+def test_extrapolation_does_not_hide_a_wrong_unit(unit, turbine):
+    data = WEIBULL_FIELD.assign_coords(x=X * unit, y=Y * unit)
+    farm = WindFarm(site_of(data, extrapolate=True), turbine)
+    rejected(lambda: farm.aep_gwh(X[1:3], Y[1:3]), "outside the grid of the wind", "expected metres")
+    rejected(lambda: problem(site_of(data, extrapolate=True), turbine, rectangle(X[0], Y[0])), "expected metres")
 
 
 # --- time ---
@@ -251,6 +312,8 @@ TIMES = {
     "density by time": (SERIES.assign(Air_density=by_time(value=1.2)), "Air_density depends on time", "only WS"),
     "elevation by time": (SERIES.assign(Elevation=by_time(value=9.0)), "Elevation depends on time", "only WS"),
     "Weibull scale by time": (WEIBULL_FIELD.expand_dims(time=3), "has no ws", "its series"),
+    "weights twice": (SERIES.assign(weight=by_time(), P=by_time()), "has both weight and P", "remove one"),
+    "probability by place": (SERIES.assign(P=by_time("x")), "P depends on time, x; expected time"),
     "WS without time": (WEIBULL_FIELD.assign(WS=("x", X / 1e5)), "WS does not depend on time", "expected Speedup"),
     "speeds by bin": (SERIES.assign(WS=SERIES["WS"].expand_dims(ws=[1.0, 2.0])), "WS depends on ws", "and time"),
     "no steps": (SERIES.isel(time=[]), "the time series is empty", "at least one condition"),
@@ -261,6 +324,18 @@ TIMES = {
 def test_what_may_depend_on_time(name):
     dataset, *says = TIMES[name]
     rejected(lambda: Site.from_dataset(dataset), "the dataset: ", *says)
+
+
+def test_probabilities_of_steps_are_their_weights():
+    """As in PyWake's time series."""
+    share = ("time", np.linspace(0.0, 2.0, STEPS) / STEPS)
+    found, same = (Site.from_dataset(SERIES.assign({name: share})) for name in ("P", "weight"))
+    np.testing.assert_array_equal(found.conditions.weight, same.conditions.weight)
+
+
+def test_a_single_time_is_no_series():
+    """Such as that of a file cut from a longer one."""
+    assert site_of(WEIBULL_FIELD.expand_dims(time=[0])).field.data.kind == "weibull"
 
 
 def test_one_direction_in_each_step_counts_beside_those_by_place():
@@ -476,6 +551,14 @@ def test_shear_at_another_height_than_the_file():
     rejected(lambda: site_of(WEIBULL_FIELD.isel(h=[0]), shear=shear), *says)
 
 
+def test_a_single_level_of_wind_that_is_the_same_everywhere():
+    """It is used at hub height, as that of a mast; shear must start from it."""
+    data = cases.WEIBULL.expand_dims(h=[80.0])
+    assert site_of(data).notes == ("the dataset: the wind at 80 m is used at hub height",)
+    assert site_of(data, shear=Shear.power(0.1, 80.0)).notes == ()
+    rejected(lambda: site_of(data, shear=Shear.power(0.1, 100.0)), "the dataset: gives the wind at 80 m", "same height")
+
+
 def test_shear_at_another_height_than_the_site():
     site = site_of(WEIBULL_FIELD.isel(h=[0]))
     rejected(lambda: site.with_shear(Shear.power(0.1, 100.0)), "the same height")
@@ -562,7 +645,7 @@ def test_half_a_file(tmp_path):
 
 def test_options_of_fields_for_other_files(tmp_path):
     path = tmp_path / "rose.tab"
-    path.write_text("")
+    path.write_text(TAB)
     for options in ({"distances": "elevated"}, {"extrapolate": True}):
         rejected(lambda options=options: Site.from_file(path, **options), "rose.tab: distances and extrapolate apply")
 

@@ -162,6 +162,19 @@ def test_settings_keep_what_is_missing(turbine):
 FEWER = ["weibull", "speed-up", "local bins", "power shear by sector", "series with shear", "density by sector"]
 
 
+@pytest.mark.parametrize("directions", [np.arange(0.0, 360.0, 30.0), np.r_[0:80:10, 90:360:30]], ids=["even", "uneven"])
+def test_directions_that_do_not_fill_the_sectors_are_kept(directions):
+    """Fewer directions would have another gross yield: sectors of 45 degrees do not get equally many."""
+    site = Site.from_dataset(cases.SPEED_UP, directions=directions)
+    np.testing.assert_array_equal(site.fewer_directions().conditions.direction, directions)
+
+
+def test_uneven_directions_are_drawn_from():
+    directions = np.r_[np.arange(0.0, 90.0, 5.0), 180.0, 270.0]
+    site = Site.from_dataset(cases.SPEED_UP, directions=directions)
+    assert set(site.coarser(10, [8.0, 10.0]).conditions.direction) <= set(directions)
+
+
 @pytest.mark.parametrize("name", [*FEWER, "more exponents than sectors"])
 def test_fewer_directions_have_the_same_gross_yield(name, turbine):
     case = Case(WEIBULL, sector_shear=("power", np.linspace(0.0, 0.3, 12))) if name not in CASES else CASES[name]

@@ -106,6 +106,13 @@ def test_extrapolation(name):
 
 
 @needs_pywake
+def test_elevation_on_an_uneven_grid():
+    """PyWake has no use for it in straight distances, and needs equal steps."""
+    dataset = cases.with_elevation(cases.weibull_field(cases.UNEVEN_X, cases.UNEVEN_Y), cases.UNEVEN_X, cases.UNEVEN_Y)
+    assert_same(Case(dataset).site(DIRECTIONS, SPEEDS))
+
+
+@needs_pywake
 @pytest.mark.parametrize(
     ("name", "says"),
     [

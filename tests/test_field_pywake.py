@@ -93,6 +93,20 @@ def test_every_kind_of_field(name, turbine, pywake):
     assert_same(pywake, CASES[name], farm, [turbine], x, y, np.zeros(COUNT, int))
 
 
+def test_sectors_without_wind(turbine, pywake):
+    """Their scale and shape may be 0, as in files of WAsP. Between such a point and others they are interpolated."""
+    data = cases.weibull_field()
+    for name in ("Sector_frequency", "Weibull_A", "Weibull_k"):
+        data[name].values[1:3, 1, :, 3] = 0.0
+    data["Sector_frequency"] /= data["Sector_frequency"].sum("wd")
+    x, y = cases.layout(COUNT, seed=1)
+    x[0], y[0] = cases.X[1] + 700.0, cases.Y[1]  # between two of these points
+    farm = WindFarm(site_of(Case(data)), turbine)
+    assert_same(pywake, Case(data), farm, [turbine], x, y, np.zeros(COUNT, int))
+    assert np.isfinite(farm.aep_gradient(x, y)[1:]).all()
+    assert WindFarm(Site.from_settings(farm.site.settings()), turbine).aep_gwh(x, y) == farm.aep_gwh(x, y)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_mixed_types_beside_existing_turbines(name, turbines, pywake):
     farm, x, y, kinds = mixed_farm(CASES[name], "nygaard_2022", turbines, seed=2)

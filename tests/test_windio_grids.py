@@ -111,8 +111,10 @@ def test_wind_that_windio_cannot_hold(name, says, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_weights_of_steps(tmp_path):
-    weight = ("time", np.linspace(0.0, 2.0 / cases.STEPS, cases.STEPS))
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (0.5, 0.5)])
+def test_weights_of_steps(low, high, tmp_path):
+    """Other than the share of the time that a step has."""
+    weight = ("time", np.linspace(low, high, cases.STEPS) / cases.STEPS)
     site = Site.from_dataset(cases.series_field().assign(weight=weight))
     with pytest.raises(InputError, match="cannot hold all of its wind: weights of time steps"):
         saved(tmp_path / "plant.yaml", site)
@@ -181,6 +183,21 @@ def test_shear_in_an_energy_resource(tmp_path):
         assert WindFarm(site, turbine).aep_gwh(x, y) == pytest.approx(WindFarm(same, turbine).aep_gwh(x, y), rel=1e-12)
     own = Site.from_file(tmp_path / "wind.yaml", shear=Shear.power(0.0, 80.0))  # instead of that of the file
     assert own.field.data.shear.values == (0.0,)
+
+
+def test_the_reference_height_of_a_grid(tmp_path):
+    at_one = {name: CASES["weibull"].dataset.isel(h=0, drop=True)[name] for name in CASES["weibull"].dataset.data_vars}
+    resource(tmp_path / "wind.yaml", xarray.Dataset(at_one), reference_height=50.0)
+    data = yaml.safe_load((tmp_path / "wind.yaml").read_text())["wind_resource"]
+    saved(tmp_path / "plant.yaml", SITES["weibull"])
+    plant = yaml.safe_load((tmp_path / "plant.yaml").read_text())
+    plant["site"]["energy_resource"]["wind_resource"] = data
+    (tmp_path / "plant.yaml").write_text(yaml.safe_dump(plant))
+    remarks = read_plant(tmp_path / "plant.yaml").remarks
+    assert "wind: the wind at 50 m is used at hub height, 90, 150 m" in remarks
+    resource(tmp_path / "wind.yaml", xarray.Dataset(at_one), reference_height=50.0, shear={"alpha": 0.1, "h_ref": 80.0})
+    with pytest.raises(InputError, match="shear has h_ref 80, but reference_height is"):
+        Site.from_file(tmp_path / "wind.yaml")
 
 
 def test_options_of_a_resource_on_a_grid(tmp_path):

@@ -118,7 +118,7 @@ def _beyond(plant: "Plant", data: "FieldData") -> Iterator[str]:
         yield "linear interpolation between sectors"
     if data.shear is not None and (data.shear.kind != "power" or len(data.shear.values) > 1 or len(data.heights) > 1):
         yield "shear other than one exponent"
-    if data.weight is not None and not _is_list(data) and np.ptp(data.weight) > 0.0:
+    if data.weight is not None and not _is_list(data) and not np.allclose(data.weight, 1.0 / len(data.weight)):
         yield "weights of time steps"
     for axis, at in ((data.x, plant.x), (data.y, plant.y), (data.x, plant.neighbour_x), (data.y, plant.neighbour_y)):
         if len(axis) > 1 and len(at) and not axis[0] <= min(at) <= max(at) <= axis[-1]:

@@ -126,6 +126,8 @@ def _field_site(data: FieldData, conditions: Conditions) -> tuple[Any, dict[str,
     if "density" in data.values:
         raise InputError("PyWake takes the air density as an argument of each call; leave it out of the site")
     found = dataset_of(data)
+    if not all(np.allclose(np.diff(axis, 2), 0.0, atol=1e-6) for axis in (data.x, data.y)):
+        found = found.drop_vars("Elevation", errors="ignore")  # PyWake needs equal steps for it
     weight, intensity = conditions.weight[:, 0], found.get("TI_15")
     if data.kind == "series":
         found = found.drop_vars([name for name in ("wd", "WD", "ws") if name in found and "time" in found[name].dims])

@@ -43,9 +43,9 @@ def wind_of(
     if "operating" in resource.data:
         raise document.error((*place, "operating"), "is not supported; expected turbines that always run")
     shear = resource.shear(hub_heights)
+    notes += [] if shear else resource.height_notes(hub_heights)
     if resource.is_on_grid:
         return windio_grid.wind_of(resource, runs, shear, notes)
-    notes += [] if shear else resource.height_notes(hub_heights)
     read_as = _weibull if "weibull_k" in resource.data else _table if "probability" in resource.data else _series
     return WindData(read_as(resource, runs), notes, shear)
 

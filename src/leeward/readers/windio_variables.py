@@ -123,7 +123,8 @@ class Resource:
 
     def height_notes(self, hub_heights: Sequence[float]) -> list[str]:
         """Return a note if the wind was given for another height than that of the hubs."""
-        given = [np.ravel(np.asarray(self.data[name], dtype=object)) for name in HEIGHTS if name in self.data]
+        names = [name for name in HEIGHTS if name in self.data and not (name == "height" and self.is_on_grid)]
+        given = [np.ravel(np.asarray(self.data[name], dtype=object)) for name in names]
         heights = {float(value) for values in given for value in values if isinstance(value, int | float)}
         if not heights or not hub_heights or heights == set(hub_heights):
             return []
@@ -135,6 +136,9 @@ class Resource:
         if self.data.get("shear") is None:
             return {}
         exponent, reference = (self.document.number((*self.place, "shear", name)) for name in ("alpha", "h_ref"))
+        own = self.data.get("reference_height", reference)
+        if own != reference:
+            raise self.error("shear", f"has h_ref {reference:g}, but reference_height is {own}; expected the same")
         if hub_heights and all(abs(height - reference) <= SAME_HEIGHT_M for height in hub_heights):
             return {}
         return {"exponent": exponent, "reference_height_m": reference}

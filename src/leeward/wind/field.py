@@ -16,6 +16,7 @@ Integers = npt.NDArray[np.int64]
 NONE = np.zeros((1, 1, 1, 0))
 DEGREES, KILOMETRES = (180.0, 90.0), 1000.0
 FAR = 10.0  # sizes of the grid: what lies farther away was probably given in another unit
+TOO_FAR = 1000.0  # sizes of the grid: extrapolation ends there
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class WindField:
             return
         west, south, east, north = self.bounds
         away = np.maximum.reduce([west - x, x - east, south - y, y - north, np.zeros(len(x))])
-        if away.max(initial=0.0) > OUTSIDE_M and not self.data.extrapolate:
+        if away.max(initial=0.0) > self._farthest:
             i = int(np.argmax(away))
             raise InputError(
                 f"{what}{i} at ({x[i]:.10g}, {y[i]:.10g}) is {away[i]:.6g} m outside the grid of the wind in "
@@ -136,7 +137,7 @@ class WindField:
             "east": bounds[2] - east,
             "north": bounds[3] - north,
         }
-        if max(away.values()) > OUTSIDE_M and not self.data.extrapolate:
+        if max(away.values()) > self._farthest:
             by = ", ".join(f"{distance:.6g} m to the {side}" for side, distance in away.items() if distance > OUTSIDE_M)
             raise InputError(
                 f"the area reaches outside the grid of the wind in {self.data.source}, {self._extent()}: {by}; "
@@ -175,6 +176,12 @@ class WindField:
                 f"{what}, but the wind in {self.data.source} is given {at} above ground; {remedy}"
                 + (", or set shear" if len(levels) == 1 and not self.data.local_bins else "")
             )
+
+    @property
+    def _farthest(self) -> float:
+        """Return how far from the grid places may be, m. Beyond it, extrapolation would hide a wrong unit."""
+        west, south, east, north = self.bounds
+        return TOO_FAR * max(east - west, north - south) if self.data.extrapolate else OUTSIDE_M
 
     def _extent(self) -> str:
         west, south, east, north = self.bounds

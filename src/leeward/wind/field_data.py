@@ -32,6 +32,8 @@ LIMITS = {  # of each quantity; densities are relative to 1.225 kg/m3
 ANY_HEIGHT = 0.0  # m: the only level of a grid that applies at all heights
 SLACK = 0.02  # frequencies of files are rounded: their sum may differ from 1 by this much
 MOST_BYTES = 2 << 30
+IDLE = ("weibull_a", "weibull_k")  # quantities that may be 0 in sectors without wind
+NEARLY_ZERO = 1e-12  # instead of 0 in such sectors: its logarithm is finite
 SLOWEST_M_S = 1.0  # below it, the turbulence intensity does not increase any more
 
 
@@ -116,12 +118,7 @@ class FieldData:
                 raise InputError(f"{self.source}: has no {name}; expected {', '.join(NEEDED[self.kind])}")
         self._check_speeds()
         if self.shear is not None and len(self.heights) == 1 and self.heights[0] != ANY_HEIGHT:
-            height, reference = self.heights[0], self.shear.reference_height_m
-            if abs(height - reference) > 1e-6:
-                raise InputError(
-                    f"{self.source}: gives the wind at {height:g} m, but shear has reference_height_m {reference:g}; "
-                    "expected the same height"
-                )
+            check_shear(self.shear, self.heights[0], self.source)
         if sum(values.nbytes for values in self.values.values()) > MOST_BYTES:
             raise InputError(
                 f"{self.source}: the grid has more than {MOST_BYTES >> 30} GiB of values; select a part of it"
@@ -133,6 +130,9 @@ class FieldData:
         for name, values in self.values.items():
             checks.one_of(name, tuple(LIMITS), f"{self.source}: the name of a quantity")
             self._check_shape(name, values)
+        idle = {name: self._without_zeros(name) for name in IDLE if name in self.values}
+        object.__setattr__(self, "values", {**self.values, **idle})
+        for name, values in self.values.items():
             self._check_values(name, values)
         self._check_sums()
         missing = {name: mask for name, mask in self._missing() if mask.any()}
@@ -163,12 +163,21 @@ class FieldData:
             if not len(speeds):
                 raise InputError(f"{what} is empty; expected the speeds of bins")
             checks.check_increasing(speeds, what, "increasing speeds")
+            if self.kind == "weibull" and speeds[0] == 0.0:
+                raise InputError(f"{what}[0] is 0; expected speeds of bins above 0 m/s (give `speeds`)")
+            if self.kind == "weibull" and self.local_bins and len(speeds) == 1:
+                raise InputError(f"{what} has one speed; bins that move with the local speed need two or more")
             return
         expected = 0 if "series_speed" in self.values else len(self.directions)
         if len(speeds) != expected:
             raise InputError(f"{what} has {len(speeds)} steps; expected {expected}")
-        if self.weight is not None and len(self.weight) != len(self.directions):
-            raise InputError(f"{self.source}: weight has {len(self.weight)} steps; expected {len(self.directions)}")
+        if self.weight is None:
+            return
+        what = f"{self.source}: weight"
+        if len(self.weight) != len(self.directions):
+            raise InputError(f"{what} has {len(self.weight)} steps; expected {len(self.directions)}")
+        if not checks.probabilities(checks.finite_array(self.weight, what), what).any():
+            raise InputError(f"{what} is 0 in all steps; expected shares of the time")
 
     def _check_shape(self, name: str, values: Array) -> None:
         sizes = (len(self.y), len(self.x), len(self.heights))
@@ -182,19 +191,34 @@ class FieldData:
         if self.kind != "series" or not name.startswith("series_"):
             allowed = (1, self.sectors * len(self.speeds)) if name == "probability" else (1, self.sectors)
             if values.shape[3] not in allowed:
-                raise InputError(
-                    f"{self.source}: {name} has {values.shape[3]} sectors; expected 1 or {self.sectors}, as others have"
-                )
+                expected = f"1 or {self.sectors}, as others have" if self.sectors > 1 else "1, as frequency has"
+                raise InputError(f"{self.source}: {name} has {values.shape[3]} sectors; expected {expected}")
         elif values.shape[3] != len(self.directions):
             raise InputError(
                 f"{self.source}: {name} has {values.shape[3]} steps; expected {len(self.directions)}, one each"
             )
 
+    def _without_zeros(self, name: str) -> Array:
+        """Return a Weibull parameter in which zeros of sectors without wind are nearly 0."""
+        values, frequency = self.values[name], self.values["frequency"]
+        is_idle = frequency == 0.0
+        for axis in range(4):
+            if values.shape[axis] == 1:
+                is_idle = is_idle.all(axis=axis, keepdims=True)
+        return np.where((values == 0.0) & is_idle, NEARLY_ZERO, values)
+
     def _check_values(self, name: str, values: Array) -> None:
         low, high, expected = LIMITS[name]
         if name not in self._unused and any_missing(values).all():
-            raise InputError(f"{self.source}: {name} is missing (NaN) at all points; expected values of the wind")
+            missing = np.flatnonzero(np.isnan(values).all(axis=(0, 1, 2)))
+            part = "step" if name.startswith("series_") else "value"
+            which = f" in {part} {missing[0]}" if len(missing) and values.shape[3] > 1 else ""
+            raise InputError(
+                f"{self.source}: {name} is missing (NaN) at all points{which}; expected values of the wind"
+            )
         bad = ~np.isnan(values) & ~((values >= low) & (values <= high))
+        if name in IDLE:
+            bad &= values != NEARLY_ZERO
         for row, column, level, n in np.argwhere(bad)[:1]:
             found = values[row, column, level, n] * (1.225 if name == "density" else 1.0)
             raise InputError(
@@ -208,6 +232,8 @@ class FieldData:
         if name is None:
             return
         total = self.values[name].sum(axis=3)
+        if not total.any():
+            raise InputError(f"{self.source}: {name} is 0 everywhere; expected fractions that add up to 1")
         is_bad = (total > 1.0 + SLACK) | ((total < 1.0 - SLACK) & (self.kind == "weibull"))
         for row, column, _ in np.argwhere(is_bad)[:1]:
             found = total[is_bad][0]
@@ -237,6 +263,15 @@ class FieldData:
         given = [each for name, each in self.values.items() if name in ("turbulence", "series_turbulence")]
         ends = [end for each in given for end in (each.min(), each.max())]
         return np.outer(ends, [factor.min(), factor.max()]).ravel()
+
+
+def check_shear(shear: Shear, height: float, source: str) -> None:
+    """Raise InputError unless shear starts from the height (m) at which the wind is given."""
+    if abs(height - shear.reference_height_m) > 1e-6:
+        raise InputError(
+            f"{source}: gives the wind at {height:g} m, but shear has reference_height_m {shear.reference_height_m:g}; "
+            "expected the same height"
+        )
 
 
 def check_axis(axis: Array, name: str, source: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import Array, one_or_more
+from leeward.wind.checks import Array, one_or_more, reject
 from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear
 from leeward.wind.field_settings import values_with_gaps
 from leeward.wind.weibull import DEFAULT_DIRECTIONS, DEFAULT_SPEEDS
@@ -31,8 +31,11 @@ QUANTITIES = {  # by their names in datasets
     "Elevation": "elevation",
     "WS": "series_speed",
 }
+WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
 VARYING = ("x", "y", "h", "time")
 DIMENSIONS = (*VARYING, "wd", "ws")
+KILOMETRES = ("km", "kilometre", "kilometres")
+DEGREES = ("degree", "degrees", "degrees_east", "degrees_north")
 CRS_ATTRIBUTES = ("crs", "crs_wkt", "spatial_ref")
 FULL_CIRCLE = 360.0
 
@@ -69,8 +72,14 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     name = Path(where).name
     known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws", "weight"}
     ignored = [str(name) for name in data.data_vars if name not in known]
+    for each in ignored:
+        meant = [known for known in QUANTITIES if known.lower() == each.lower()]
+        if meant:
+            raise InputError(f"{where}: has {each}; expected the name {meant[0]}")
     if ignored:
         notes.append(f"{name}: ignored {', '.join(ignored)}")
+    if data.sizes.get("time") == 1 and not any(name in data.variables for name in ("WS", "WD")) and "wd" in data.dims:
+        data = data.squeeze("time", drop=True)
     is_series = "time" in data.dims
     if options.turbulence_intensity is not None:
         data = data.drop_vars([name for name in ("TI", "TI_15") if name in data])
@@ -78,6 +87,10 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     if not any(name in data for name in ("TI", "TI_15")):
         raise InputError(f"{where}: has no turbulence intensity; add the variable TI, or give turbulence_intensity")
     kind = "series" if is_series else "table" if "P" in data else "weibull"
+    missing = [name for name in WEIBULL if name not in data] if kind == "weibull" else []
+    if missing:
+        found = ", ".join(map(str, data.data_vars))
+        raise InputError(f"{where}: has no {', '.join(missing)}; expected P, or {', '.join(WEIBULL)}; found {found}")
     speeds = _speeds(data, where, kind, options)
     values = dict(_values(data, where, kind, speeds))
     if "turning" in values:
@@ -124,8 +137,10 @@ def _check_dimensions(data: "xarray.Dataset", where: str) -> None:
             )
         if name in data.dims and name not in data.coords:
             raise InputError(f"{where}: the dimension {name} has no coordinates; expected metres")
-        if name in data.coords and str(data[name].attrs.get("units", "m")) in ("km", "kilometre", "kilometres"):
-            raise InputError(f"{where}: {name} is in kilometres; expected metres")
+        unit = str(data[name].attrs.get("units", "m")) if name in data.coords else "m"
+        if unit in (*KILOMETRES, *DEGREES):
+            found = "kilometres" if unit in KILOMETRES else "degrees"
+            raise InputError(f"{where}: {name} is in {found}; expected metres in the coordinate system of the areas")
     for name in QUANTITIES:
         dims = data[name].dims if name in data else ()
         unknown = [str(each) for each in dims if each not in DIMENSIONS and data.sizes[each] > 1]
@@ -164,7 +179,9 @@ def _step_directions(data: "xarray.Dataset", where: str) -> Array:
     """Return the direction of each step of a series."""
     for name in ("wd", "WD"):
         if name in data.variables and data[name].dims == ("time",):
-            return np.asarray(data[name].values, dtype=np.float64) % FULL_CIRCLE
+            given = np.asarray(data[name].values, dtype=np.float64)
+            reject(given, np.abs(given) > FULL_CIRCLE, f"{where}: {name}", "degrees from -360 to 360")
+            return given % FULL_CIRCLE
     if "WD" in data:
         raise InputError(
             f"{where}: WD depends on {', '.join(map(str, data['WD'].dims))}, but wakes follow one direction in each "
@@ -175,11 +192,15 @@ def _step_directions(data: "xarray.Dataset", where: str) -> Array:
 
 def _weight(data: "xarray.Dataset", where: str) -> Array | None:
     """Return the weight of each step of a series, or None if all count the same."""
-    if "weight" not in data.variables:
+    names = [name for name in ("weight", "P") if name in data.variables and data[name].ndim]
+    if len(names) > 1:
+        raise InputError(f"{where}: has both weight and P; remove one of them")
+    if not names:
         return None
-    if data["weight"].dims != ("time",):
-        raise InputError(f"{where}: weight depends on {', '.join(map(str, data['weight'].dims))}; expected time")
-    return np.asarray(data["weight"].values, dtype=np.float64)
+    (name,) = names
+    if data[name].dims != ("time",):
+        raise InputError(f"{where}: {name} depends on {', '.join(map(str, data[name].dims))}; expected time")
+    return np.asarray(data[name].values, dtype=np.float64)
 
 
 def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Iterable[tuple[str, Array]]:
@@ -187,7 +208,7 @@ def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Ite
     for given, name in QUANTITIES.items():
         if given not in data or (given == "P" and kind != "table") or (given == "TI" and "TI_15" in data):
             continue
-        if given in ("Sector_frequency", "Weibull_A", "Weibull_k") and kind != "weibull":
+        if given in WEIBULL and kind != "weibull":
             continue
         variable = data[given]
         is_series = "time" in variable.dims
@@ -205,7 +226,7 @@ def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Ite
             raise InputError(
                 f"{where}: {given} depends on {', '.join(map(str, extra))}; expected x, y, h and {last[0]}"
             )
-        values = _ordered(variable, last)
+        values = _ordered(variable, last, where)
         if "wd" in variable.dims:
             values = _open_circle(data, where, values)
         if given == "P" and values.shape[4] != len(speeds):
@@ -216,14 +237,17 @@ def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Ite
         yield ("series_turbulence" if is_series and given == "TI" else name), values
 
 
-def _ordered(variable: "xarray.DataArray", last: tuple[str, ...]) -> Array:
+def _ordered(variable: "xarray.DataArray", last: tuple[str, ...], where: str) -> Array:
     """Return a variable with the axes y, x, h and those in `last`; missing ones have the length 1."""
     order = ("y", "x", "h", *last)
     drop = [each for each in variable.dims if each not in order]
     variable = variable.squeeze(drop, drop=True)
     missing = [each for each in order if each not in variable.dims]
     values = variable.drop_vars(list(variable.coords)).expand_dims(missing).transpose(*order).values
-    return np.array(values, dtype=np.float64)
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where}: {variable.name} contains values that are not numbers") from error
 
 
 def _open_circle(data: "xarray.Dataset", where: str, values: Array) -> Array:

@@ -44,8 +44,10 @@ class FieldWind(Distribution):
         if data.shear is not None and len(data.shear.values) not in (1, data.sectors):
             return self  # each of its values needs a direction
         density = data.values.get("density")
-        if data.kind == "series" or not self._whole_circle or (density is not None and density.shape[3] > 1):
-            return self  # the air density is linear between sectors
+        if data.kind == "series" or not self._whole_circle or len(data.directions) % data.sectors:
+            return self
+        if density is not None and density.shape[3] > 1:
+            return self  # it is linear between sectors
         count = data.sectors if data.interpolation == "nearest" else 3 * data.sectors
         if len(data.directions) <= count or (data.kind == "table" and len(data.directions) % count):
             return self
@@ -99,8 +101,9 @@ class FieldWind(Distribution):
 
     @property
     def _whole_circle(self) -> bool:
-        directions = self.data.directions
-        return abs(direction_bin_width(directions) * len(directions) - 360.0) < 1e-6
+        """Return whether the directions are evenly spaced over the full circle."""
+        directions, width = self.data.directions, direction_bin_width(self.data.directions)
+        return abs(width * len(directions) - 360.0) < 1e-6 and np.allclose(np.diff(directions), width, atol=0.0)
 
     def _mean(self, name: str) -> Array:
         """Return the mean of a quantity over the grid, shape (n,)."""
@@ -159,7 +162,6 @@ class FieldWind(Distribution):
             raise InputError(f"{data.source}: the time series is empty; expected at least one condition")
         speed = self._mean("series_speed") if "series_speed" in data.values else data.speeds
         share = np.full(count, 1.0 / count) if data.weight is None else data.weight
-        checks.probabilities(share, f"{data.source}: weight")
         ones = np.ones((count, 1))
         speed = np.maximum(speed, CALM)[:, None]
         return self._with_local(speed, np.array(share)[:, None], ones, np.ones((count, 2)), np.arange(count))

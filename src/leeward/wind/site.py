@@ -336,6 +336,8 @@ class Site:
 
     def with_shear(self, shear: Shear) -> "Site":
         """Return the site with a wind speed that increases with height."""
+        if not isinstance(shear, Shear):
+            raise InputError(f"shear is {shear!r:.60}; expected Shear.power(...) or Shear.logarithmic(...)")
         if isinstance(self.distribution, FieldWind):
             return Site(FieldWind(replace(self._whole_field, shear=shear)), self.notes)
         return Site(with_shear(self.distribution, shear), self.notes)

@@ -12,8 +12,8 @@ from leeward.errors import InputError
 from leeward.readers.wasp_field import WASP_FIELDS, read_wasp_field
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Distribution
-from leeward.wind.field_data import FieldData, Shear
-from leeward.wind.field_dataset import FieldOptions, field_of, is_field
+from leeward.wind.field_data import FieldData, Shear, check_shear
+from leeward.wind.field_dataset import WEIBULL, FieldOptions, field_of, is_field
 from leeward.wind.field_wind import FieldWind
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 UNSUPPORTED = ("Turning", "WS", "WD")  # variables with which PyWake changes the wind
-WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
 
 
 def read_site_file(path: str | os.PathLike[str], options: FieldOptions, notes: list[str]) -> Distribution:
@@ -49,10 +48,24 @@ def read_site_file(path: str | os.PathLike[str], options: FieldOptions, notes: l
 
 def dataset_wind(data: "xarray.Dataset", where: str, options: FieldOptions, notes: list[str]) -> Distribution:
     """Return the wind of a dataset; see `Site.from_dataset`. where: its name in errors."""
+    import xarray
+
+    if not isinstance(data, xarray.Dataset):
+        raise InputError(f"{where} is {data!r:.60}; expected an xarray.Dataset, or a file for Site.from_file")
+    if options.shear is not None and not isinstance(options.shear, Shear):
+        raise InputError(
+            f"{where}: shear is {options.shear!r:.60}; expected Shear.power(...) or Shear.logarithmic(...)"
+        )
     interpolation = options.interpolation or "nearest"
     is_linear(interpolation)  # raises InputError for an unknown method
     if is_field(data) or options.distances != "straight":
         return FieldWind(field_of(data, where, options, notes))
+    if "h" in data.coords and data["h"].size == 1:
+        height = float(data["h"].item())
+        if options.shear is not None:
+            check_shear(options.shear, height, where)
+        else:
+            notes.append(f"{Path(where).name}: the wind at {height:g} m is used at hub height")
     if options.turbulence_intensity is not None:
         data = data.assign(TI=options.turbulence_intensity)
     wind = _uniform(Path(where), data, options.directions, options.speeds, interpolation)
@@ -184,6 +197,7 @@ def _uniform(
     if missing:
         raise InputError(f"{file}: has no {', '.join(missing)}; expected P, or {', '.join(WEIBULL)}; found {found}")
     frequency, scale, shape, intensity = (_by_sector(file, data, name) for name in (*WEIBULL, "TI"))
+    scale, shape = (np.broadcast_to(each, frequency.shape) if each.size == 1 else each for each in (scale, shape))
     if speeds is None and "ws" in data:
         speeds = data["ws"].values
     return WeibullWind(frequency, scale, shape, intensity, directions, speeds, interpolation)
