@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 NONE = np.zeros((1, 1, 1, 0))
 DEGREES, KILOMETRES = (180.0, 90.0), 1000.0
 FAR = 10.0  # sizes of the grid: what lies farther away was probably given in another unit
-TOO_FAR = 1000.0  # sizes of the grid: extrapolation ends there
+TOO_FAR = 50.0  # sizes of the grid: extrapolation ends there
 
 
 @dataclass(frozen=True, eq=False)
