@@ -262,6 +262,11 @@ def test_a_name_in_another_case(name, given):
     )
 
 
+def test_other_variables_are_named_in_a_note():
+    data = WEIBULL_FIELD.assign(p=1013.0, weibull_a=9.0)  # pressure, and a mean beside the values
+    assert site_of(data).notes == ("the dataset: ignored p, weibull_a",)
+
+
 def test_frequency_without_sectors():
     data = WEIBULL_FIELD.assign(Sector_frequency=1.0)
     rejected(lambda: Site.from_dataset(data), "weibull_a has 8 sectors; expected 1, as frequency has")

@@ -70,38 +70,20 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     """Return the field in a dataset. where: the file, for errors. notes: gets sentences on how it was read."""
     _check_dimensions(data, where)
     name = Path(where).name
-    known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws", "weight"}
-    ignored = [str(name) for name in data.data_vars if name not in known]
-    for each in ignored:
-        meant = [known for known in QUANTITIES if known.lower() == each.lower()]
-        if meant:
-            raise InputError(f"{where}: has {each}; expected the name {meant[0]}")
+    ignored = _unknown(data, where)
     if ignored:
         notes.append(f"{name}: ignored {', '.join(ignored)}")
-    if data.sizes.get("time") == 1 and not any(name in data.variables for name in ("WS", "WD")) and "wd" in data.dims:
+    if data.sizes.get("time") == 1 and "wd" in data.dims and not {"WS", "WD"} & set(data.variables):
         data = data.squeeze("time", drop=True)
-    is_series = "time" in data.dims
     if options.turbulence_intensity is not None:
-        data = data.drop_vars([name for name in ("TI", "TI_15") if name in data])
-        data = data.assign(TI=options.turbulence_intensity)
-    if not any(name in data for name in ("TI", "TI_15")):
-        raise InputError(f"{where}: has no turbulence intensity; add the variable TI, or give turbulence_intensity")
+        data = data.drop_vars(["TI", "TI_15"], errors="ignore").assign(TI=options.turbulence_intensity)
+    is_series = "time" in data.dims
     kind = "series" if is_series else "table" if "P" in data else "weibull"
-    missing = [name for name in WEIBULL if name not in data] if kind == "weibull" else []
-    if missing:
-        found = ", ".join(map(str, data.data_vars))
-        raise InputError(f"{where}: has no {', '.join(missing)}; expected P, or {', '.join(WEIBULL)}; found {found}")
+    _check_complete(data, where, kind)
     speeds = _speeds(data, where, kind, options)
     values = dict(_values(data, where, kind, speeds))
     if "turning" in values:
         notes.append(f"{name}: Turning is not used: wakes follow the direction of the whole site, as in PyWake")
-    directions = (
-        _step_directions(data, where)
-        if is_series
-        else DEFAULT_DIRECTIONS
-        if options.directions is None
-        else one_or_more(options.directions, "directions")
-    )
     heights = _axis(data, "h")
     if len(heights) > 1 and options.shear is not None:
         notes.append(f"{name}: the wind speeds at its {len(heights)} heights are multiplied by the shear as well")
@@ -114,7 +96,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
         y=_axis(data, "y"),
         heights=heights,
         values=values,
-        directions=directions,
+        directions=_step_directions(data, where) if is_series else _directions(options),
         speeds=speeds,
         weight=_weight(data, where) if is_series else None,
         interpolation=options.interpolation or "nearest",
@@ -126,6 +108,27 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
         crs=options.crs or crs_of(data),
         source=where,
     )
+
+
+def _unknown(data: "xarray.Dataset", where: str) -> list[str]:
+    """Return the variables that are not used. Raise InputError if one is a quantity in upper or lower case."""
+    known = {*QUANTITIES, "WD", "wd", "crs", "spatial_ref", "ws", "weight"}
+    found = [str(name) for name in data.data_vars if name not in known]
+    for name in found:
+        for quantity in QUANTITIES:
+            if quantity.lower() == name.lower() and quantity not in data and name != "p":  # which may be the pressure
+                raise InputError(f"{where}: has {name}; expected the name {quantity}")
+    return found
+
+
+def _check_complete(data: "xarray.Dataset", where: str, kind: str) -> None:
+    """Raise InputError if the turbulence intensity or a Weibull parameter is missing."""
+    if not any(name in data for name in ("TI", "TI_15")):
+        raise InputError(f"{where}: has no turbulence intensity; add the variable TI, or give turbulence_intensity")
+    missing = [name for name in WEIBULL if name not in data] if kind == "weibull" else []
+    if missing:
+        found = ", ".join(map(str, data.data_vars))
+        raise InputError(f"{where}: has no {', '.join(missing)}; expected P, or {', '.join(WEIBULL)}; found {found}")
 
 
 def _check_dimensions(data: "xarray.Dataset", where: str) -> None:
@@ -173,6 +176,10 @@ def _speeds(data: "xarray.Dataset", where: str, kind: str, options: FieldOptions
     if "ws" not in data.variables:
         raise InputError(f"{where}: has no ws; expected the wind speeds of its {kind}")
     return np.atleast_1d(np.asarray(data["ws"].values, dtype=np.float64))
+
+
+def _directions(options: FieldOptions) -> Array:
+    return DEFAULT_DIRECTIONS if options.directions is None else one_or_more(options.directions, "directions")
 
 
 def _step_directions(data: "xarray.Dataset", where: str) -> Array:
