@@ -14,6 +14,7 @@ import yaml
 import field_cases as cases
 from field_cases import EAST, NORTH
 from leeward.campaign import load, open_layouts
+from leeward.campaign.remarks import wind_remarks
 from leeward.wind import Shear, Site, Turbine, WindFarm
 from resource_cases import TYPES, X, Y, make_field_campaign
 from run_cases import leeward_here, results
@@ -323,6 +324,7 @@ def test_another_compression_of_the_packed_values_does_not_count(tmp_path, usual
 
 @pytest.mark.parametrize("name", [*FIELD.data_vars, "x", "y", "h"])
 def test_the_last_bit_of_a_value_counts(name, tmp_path, usual):
+    """That of the terrain counts only where distances depend on it."""
     values = FIELD[name].values.copy()
     values[(-1,) * values.ndim] = np.nextafter(values[(-1,) * values.ndim], np.inf)
     data = (
@@ -330,7 +332,9 @@ def test_the_last_bit_of_a_value_counts(name, tmp_path, usual):
         if name in FIELD.coords
         else FIELD.assign({name: (FIELD[name].dims, values)})
     )
-    assert fingerprint(tmp_path, data) != usual
+    assert (fingerprint(tmp_path, data) != usual) is (name != "Elevation")
+    elevated = [fingerprint(tmp_path, each, **site_with(distances="elevated")) for each in (data, FIELD)]
+    assert elevated[0] != elevated[1]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +342,6 @@ def test_the_last_bit_of_a_value_counts(name, tmp_path, usual):
     [
         {"interpolation": "linear"},
         {"turbulence_intensity": 0.08},
-        {"extrapolate": True},
         {"distances": "elevated"},
         {"distances": "terrain_following"},
         {"shear": {"exponent": 0.1, "reference_height_m": 80}},
@@ -348,6 +351,13 @@ def test_the_last_bit_of_a_value_counts(name, tmp_path, usual):
 )
 def test_the_keys_of_the_site_count(keys, tmp_path, usual):
     assert fingerprint(tmp_path, **site_with(**keys)) != usual
+
+
+def test_what_changes_no_number_does_not_count(tmp_path, usual):
+    turned = FIELD.assign(Turning=("wd", np.linspace(-5.0, 5.0, FIELD.sizes["wd"])))
+    assert fingerprint(tmp_path, turned) == usual
+    assert fingerprint(tmp_path, FIELD.drop_vars("Elevation")) == usual
+    assert fingerprint(tmp_path, **site_with(extrapolate=True)) == usual
 
 
 def test_each_exponent_of_the_shear_counts(tmp_path):
@@ -412,6 +422,18 @@ def test_shear_beside_every_form_of_wind(form, law, tmp_path):
     assert again.fingerprint(0, 1) == sheared.fingerprint(0, 1) != plain.fingerprint(0, 1)
 
 
+def test_a_table_with_shear_keeps_its_gap(tmp_path):
+    """Bins that cover a part of the circle bring a warning, with shear too."""
+    part = {"wind_directions_deg": [0.0, 10.0, 20.0], "probability": [[0.1, 0.2]] * 3, "kind": "bins"}
+    site = {"table": {**TABLE, **part}, "shear": POWER}
+    campaign = load(made(tmp_path, site=site))
+    assert campaign.physics.site.covered_degrees == pytest.approx(30.0)
+    assert any("cover 30 of 360 degrees" in line for line in wind_remarks(campaign))
+    restored = Site.from_settings(campaign.physics.site.settings())
+    assert (restored.covered_degrees, restored.describe()) == (30.0, campaign.physics.site.describe())
+    assert restored.describe().startswith("a list of conditions that is the same everywhere, with shear")
+
+
 def load_frozen(campaign, folder):
     """Return the campaign from the text that a run stores."""
     path = folder / "frozen.yaml"
@@ -423,7 +445,7 @@ def load_frozen(campaign, folder):
 def test_a_run_with_shear(tmp_path):
     made(tmp_path, site={"time_series": SERIES, "shear": POWER})
     text = ran(tmp_path, "run", "campaign.yaml", "--dry-run")
-    assert "wind: a time series" in text
+    assert "wind: a list of conditions" in text
     assert "with shear" in text
     ran(tmp_path, "run", "campaign.yaml", "--quiet")
     found = results(tmp_path / "layouts.h5")

@@ -46,6 +46,40 @@ def rejected(make, *says):
     return text
 
 
+def test_turning_of_wind_that_is_the_same_everywhere(turbine):
+    uniform = cases.uniform_weibull()
+    sectors = uniform.sizes["wd"]
+    site = site_of(uniform.assign(Turning=("wd", np.linspace(-4.0, 4.0, sectors))))
+    assert any("Turning is not used" in note for note in site.notes)
+    farms = [WindFarm(each, turbine) for each in (site, site_of(uniform))]
+    assert farms[0].aep_gwh([0, 500], [0, 100]) == farms[1].aep_gwh([0, 500], [0, 100])
+
+
+def test_a_rose_without_directions_beside_a_speed_up_by_sector():
+    table = xarray.Dataset(
+        {"P": ("ws", [0.5, 0.5]), "TI": 0.08, "Speedup": ("wd", [1.0, 1.1, 1.2])},
+        {"ws": [6.0, 9.0], "wd": [0.0, 120.0, 240.0]},
+    )
+    rejected(lambda: Site.from_dataset(table), "speed_up has 3 sectors; expected 1, as probability has")
+
+
+def test_dense_air_and_a_model_with_a_limit_of_the_thrust():
+    """The kernels multiply thrust by the density. Above the limit, the formulas give NaN, which would be an index."""
+
+    def turbine_of(thrust):
+        curve = {"wind_speeds_m_s": [3, 25], "power_mw": [1, 1], "thrust_coefficient": [thrust, thrust]}
+        return Turbine(**curve, rotor_diameter_m=100, hub_height_m=100)
+
+    high = turbine_of(0.97)
+    dense = cases.uniform_weibull().assign(Air_density=1.3)
+    text = rejected(lambda: WindFarm(site_of(dense), high, "iea37_gaussian"), "goes up to 1.029", "needs it below 1")
+    assert "at an air density of 1.3 kg/m3" in text
+    thin = WindFarm(site_of(dense.assign(Air_density=1.2)), high, "iea37_gaussian")
+    assert np.isfinite(thin.aep_gwh([0, 20], [0, 0]))
+    usual = site_of(cases.uniform_weibull())
+    assert "density" not in rejected(lambda: WindFarm(usual, turbine_of(1.0), "iea37_gaussian"))
+
+
 # --- values ---
 
 PLACE = "at x = 703000, y = 6241600, height 160 m"

@@ -8,7 +8,9 @@ from field_cases import CASES, STEPS, Case
 from leeward.errors import InputError
 from leeward.store import EvaluationKey
 from leeward.study import load_study
-from leeward.wind import Neighbours, Site, Turbine, WindFarm, scenarios
+from leeward.study.spec import WindSpec
+from leeward.study.wind import site_wind, wind_differences
+from leeward.wind import Neighbours, Shear, Site, Turbine, WindFarm, scenarios
 from leeward.wind.scenarios import Group, ScenarioFarm
 from run_cases import leeward_here, results
 from small_studies import write_study
@@ -237,6 +239,50 @@ def test_a_study_of_a_time_series_on_a_grid(tmp_path):
     assert "No errors." in ran(tmp_path, "check", "study.h5", "--deep")
 
 
+def test_a_table_with_shear(tmp_path):
+    """It is a site, not a series of steps."""
+    table = {
+        "wind_directions_deg": [0.0, 120.0, 240.0],
+        "wind_speeds_m_s": [8.0, 12.0],
+        "probability": [[0.1, 0.2], [0.1, 0.1], [0.3, 0.2]],
+        "kind": "exact",
+    }
+    wind = {"site": {"table": table, "shear": {"exponent": 0.1, "reference_height_m": 100.0}}}
+    path = write_study(tmp_path, wind=wind, scenarios=LISTED[:1], cases=ALL_CASES, keep=["aep"], windows={})
+    ran(tmp_path, "evaluate", "study.yaml", "-o", "study.h5")
+    site = Site.from_table(*(table[name] for name in list(table)[:3]), kind="exact")
+    assert_stored(load_study(path), tmp_path / "study.h5", lambda _: site.with_shear(Shear.power(0.1, 100.0)))
+
+
+def test_the_same_grid_in_another_file(tmp_path):
+    """The difference between two studies is told by the values, not by the name of the file."""
+    winds = []
+    for name, data in (("a", SERIES), ("b", SERIES), ("c", SERIES.assign(TI=1.001 * SERIES["TI"]))):
+        (tmp_path / name).mkdir()
+        data.to_netcdf(tmp_path / name / f"{name}.nc", engine="h5netcdf")
+        spec = WindSpec.model_validate({"site": {"file": str(tmp_path / name / f"{name}.nc")}, "hours_per_step": 24})
+        winds.append({"wind": site_wind(spec, tmp_path)})
+    assert wind_differences(winds[1], winds[0]) == []
+    assert wind_differences(winds[2], winds[0]) == [
+        "other turbulence_intensity and values on the grid of wind (40 steps, was 40)"
+    ]
+
+
+def test_the_warm_up_takes_two_steps_of_a_grid(tmp_path, monkeypatch):
+    study = load_study(made(tmp_path, SERIES, STEPPED, scenarios=LISTED))
+    sites, usual = [], ScenarioFarm.__init__
+
+    def noted(self, site, *arguments, **options):
+        sites.append(site)
+        usual(self, site, *arguments, **options)
+
+    monkeypatch.setattr(ScenarioFarm, "__init__", noted)
+    study.warm_up()
+    (site,) = sites
+    assert site.field is not None
+    assert site.conditions.speed.shape == (2, 1)
+
+
 def test_the_fingerprint_of_a_study_depends_on_the_values(tmp_path):
     key = EvaluationKey(0, 0)
     found = []
@@ -253,6 +299,7 @@ def test_the_fingerprint_of_a_study_depends_on_the_values(tmp_path):
         (WEIBULL, STEPPED, "is no time series, so hours_per_step and start do not apply"),
         (SERIES, {"site": {"file": "field.nc"}}, "is a time series on a grid; give hours_per_step"),
         (WEIBULL, {"site": {**SITE["site"], "distances": "elevated"}}, "which needs the elevation of the terrain"),
+        (SERIES.assign(weight=("time", np.r_[[0.05] * 10, [0.5 / 30] * 30])), STEPPED, "has weights of time steps"),
     ],
 )
 def test_bad_winds_of_a_study(dataset, wind, says, tmp_path):

@@ -177,6 +177,10 @@ def test_a_place_without_wind_is_blank():
         known = ~np.array(blank)
         np.testing.assert_array_equal(beyond[known], found[known])
     assert np.isnan(resource_map.mean_speed_m_s(strict, [west - 1.0], [south], HUB)).all()
+    size = max(east - west, north - south)
+    for function in (resource_map.mean_speed_m_s, lambda site, *at: resource_map.gross_aep_gwh(site, TURBINE, *at[:2])):
+        found = function(wide, [west - 49.0 * size, west - 51.0 * size], [south, south], HUB)
+        assert np.isnan(found).tolist() == [False, True]  # extrapolation ends
 
 
 def test_wind_that_is_the_same_everywhere():

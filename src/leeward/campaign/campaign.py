@@ -320,11 +320,11 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
     from leeward.readers.windio_plant import is_plant, read_plant
 
     if is_plant(path):
-        from leeward.campaign.plants import plant_campaign
+        from leeward.campaign.plants import plant_campaign, plant_remarks
 
         plant = read_plant(path)
         document = Document(str(path), plant_campaign(plant), path.absolute().parent)
-        document.remarks += plant.campaign_remarks
+        document.remarks += plant_remarks(plant)
         return campaign_from(document, [])
     document = Document.from_file(path, "a campaign file")
     if isinstance(document.data, Mapping) and "targets" in document.data and "farms" not in document.data:

@@ -11,6 +11,7 @@ from leeward.campaign.site_spec import SiteSpec
 from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
+from leeward.wind.field_data import unused
 
 # Method versions: increased whenever the same settings give different numbers.
 METHOD_VERSION = 1  # of wake engine and placement, and so of all recipes
@@ -99,15 +100,20 @@ def digest(value: Any) -> str:
 
 
 def site_settings(site: SiteSpec) -> dict[str, Any]:
-    """Return the settings of the site. `kind: exact` is left out, because older fingerprints do not contain it."""
+    """Return the settings of the site that numbers depend on.
+
+    `kind: exact` is left out, because older fingerprints do not contain it.
+    """
     settings = site.model_dump(exclude_none=True)
     if site.table is not None:
         settings["table"].pop("speed_bins")  # a complete campaign always has the centres
         if site.table.kind == "exact":
             settings["table"].pop("kind")
     if site.field is not None:
-        for name in ("source", "crs"):  # texts; the numbers count
+        for name in ("source", "crs", "extrapolate", "covered_degrees"):
             settings["field"].pop(name, None)
+        for name in unused(site.field.distances):
+            settings["field"]["values"].pop(name, None)
         for packed in settings["field"]["values"].values():
             packed.pop("data")  # its SHA-256 stands for it: compressed bytes may differ with the version of zlib
     return settings

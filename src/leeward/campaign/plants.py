@@ -6,7 +6,7 @@ from leeward.campaign.resolve import check_crs
 from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 from leeward.wind.field_dataset import FieldOptions
-from leeward.wind.site import DEFAULT_TURBULENCE, site_of_data
+from leeward.wind.site import DEFAULT_TURBULENCE, NO_TURBULENCE, site_of_data
 from leeward.wind.wake_models import wake_model
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ def plant_farm(plant: "WindioPlant") -> WindFarm:
 def plant_site(plant: "WindioPlant") -> Site:
     """Return the wind of a plant."""
     return site_of_data(plant.wind._replace(notes=[]), plant.path.name, FieldOptions(crs=plant.crs))
+
+
+def plant_remarks(plant: "WindioPlant") -> list[str]:
+    """Return how a plant is read as a campaign."""
+    return plant.campaign_remarks + ([] if plant.wind.has_turbulence else [f"wind: {NO_TURBULENCE}"])
 
 
 def plant_campaign(plant: "WindioPlant") -> dict[str, Any]:

@@ -105,7 +105,7 @@ class GridSpec(Strict):
     """Wind that varies over the site, as `leeward.wind.field_settings.field_settings` writes it."""
 
     source: str
-    kind: Literal["weibull", "table", "series"]
+    kind: Literal["weibull", "table", "list", "series"]
     x_m: Numbers
     y_m: Numbers
     heights_m: Numbers
@@ -119,6 +119,7 @@ class GridSpec(Strict):
     extrapolate: bool
     shear: PackedShear | None = None
     crs: str | None = None  # may be WKT, which is long
+    covered_degrees: Positive | None = None
     values: dict[str, PackedSpec]
 
 

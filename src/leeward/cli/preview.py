@@ -110,12 +110,19 @@ def preview(campaign: Campaign, tasks: Tasks) -> Preview:
     return Preview(campaign, tasks, places, tight, impossible, warnings)
 
 
+def _wind_kind(site: Site) -> str:
+    """Return the form of the wind data: "weibull", or that of a table, list or series."""
+    return site.settings().get("kind", "weibull") if site.field is None else site.field.data.kind
+
+
 def wind_lines(site: Site, *, with_rose: bool) -> Iterator[str]:
     """Yield the kind of wind, its mean speed and the hours it covers."""
     covered = site.covered_hours
-    yield f"wind: {site.describe()}; mean speed {site.mean_speed_m_s:.2f} m/s, {covered:.0f} of {HOURS} hours covered"
+    before = " before speed-up and shear" if site.field is not None and site.field.scales_speed else ""
+    speed = f"mean speed {site.mean_speed_m_s:.2f} m/s{before}"
+    yield f"wind: {site.describe()}; {speed}, {covered:.0f} of {HOURS} hours covered"
     missing = HOURS - covered
-    if missing > SUM_SLACK * HOURS and "kind" in site.settings():
+    if missing > SUM_SLACK * HOURS and _wind_kind(site) != "weibull":
         yield f"  the probabilities add up to {covered / HOURS:.6g}: {missing:.0f} hours a year yield nothing"
     if with_rose:
         yield f"  {rose_line(site)}"
@@ -216,7 +223,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
             for farm, kind in shown.tasks
         ],
         "wind": {
-            "kind": site.settings().get("kind", "weibull"),
+            "kind": _wind_kind(site),
             "description": site.describe(),
             **picked(site, "mean_speed_m_s", "covered_hours"),
         },

@@ -42,7 +42,7 @@ def energy_resource(plant: "Plant") -> dict[str, Any]:
 
 def _is_list(data: "FieldData") -> bool:
     """Return whether a field is a list of conditions that are the same everywhere, such as a table with shear."""
-    return data.kind == "series" and not any(np.prod(values.shape[:3]) > 1 for values in data.values.values())
+    return not data.has_bins and not any(np.prod(values.shape[:3]) > 1 for values in data.values.values())
 
 
 def _data(values: Any, *dims: str) -> dict[str, Any]:
@@ -110,11 +110,11 @@ def _beyond(plant: "Plant", data: "FieldData") -> Iterator[str]:
         yield "bins of local speeds"
     if data.turbulence_at_15:
         yield "a turbulence intensity that depends on the speed"
-    if data.kind == "series" and data.sectors > 1:
+    if not data.has_bins and data.sectors > 1:
         yield "a turbulence intensity by sector in a time series"
     if data.distances != "straight":
         yield f"{data.distances} distances"
-    if data.interpolation == "linear" and data.kind != "series" and np.any(data.directions % (360.0 / data.sectors)):
+    if data.interpolation == "linear" and data.has_bins and np.any(data.directions % (360.0 / data.sectors)):
         yield "linear interpolation between sectors"
     if data.shear is not None and (data.shear.kind != "power" or len(data.shear.values) > 1 or len(data.heights) > 1):
         yield "shear other than one exponent"
@@ -129,7 +129,7 @@ def _beyond(plant: "Plant", data: "FieldData") -> Iterator[str]:
 def run_configuration(plant: "Plant") -> dict[str, Any]:
     """Return the directions and speeds, as bin centres, that the AEP was summed over."""
     field, conditions = plant.farm.site.field, plant.conditions
-    if field is not None and field.data.kind != "series":
+    if field is not None and field.data.has_bins:
         return {
             "directions_run": {"specific_values": field.data.directions.tolist()},
             "wind_speeds_run": {"specific_values": field.data.speeds.tolist()},

@@ -129,7 +129,7 @@ def _field_site(data: FieldData, conditions: Conditions) -> tuple[Any, dict[str,
     if not all(np.allclose(np.diff(axis, 2), 0.0, atol=1e-6) for axis in (data.x, data.y)):
         found = found.drop_vars("Elevation", errors="ignore")  # PyWake needs equal steps for it
     weight, intensity = conditions.weight[:, 0], found.get("TI_15")
-    if data.kind == "series":
+    if not data.has_bins:
         found = found.drop_vars([name for name in ("wd", "WD", "ws") if name in found and "time" in found[name].dims])
         found["P"] = 1.0  # each step gets its weight below
     if intensity is not None:
@@ -160,7 +160,7 @@ def _field_site(data: FieldData, conditions: Conditions) -> tuple[Any, dict[str,
 
     method = {"x": "linear", "y": "linear", "h": "linear", "time": "linear", "ws": "linear", "wd": data.interpolation}
     site = LocalSite(found, interp_method=method, shear=_shear(data), distance=StraightDistance())
-    if data.kind != "series":
+    if data.has_bins:
         return site, {"wd": data.directions, "ws": data.speeds}
     speeds = data.speeds if len(data.speeds) else conditions.speed[:, 0]
     return site, {"wd": data.directions, "ws": speeds, "time": np.arange(len(data.directions))}

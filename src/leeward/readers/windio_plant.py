@@ -85,8 +85,6 @@ class WindioPlant:
         found = list(self.remarks)
         if self.spacing_m is None:
             found.append(f"the plant gives no minimum_spacing: {DEFAULT_SPACING_DIAMETERS:g} rotor diameters are used")
-        if not self.wind.has_turbulence:
-            found.append("wind: no turbulence intensity is given: 0.1 is used")
         return found
 
     def with_layout(self, x: list[float], y: list[float]) -> dict[str, Any]:

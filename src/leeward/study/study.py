@@ -269,10 +269,11 @@ class Study:
         from leeward.wind.scenarios import Group, ScenarioFarm
 
         turbine, wind = self._turbine(0), next(iter(self.data.winds.values()))
-        if isinstance(wind, Series):
-            wind = Series(wind.direction[:2], wind.speed[:2], wind.turbulence_intensity[:2], wind.hours_per_step)
-        reach = 5.0 * turbine.rotor_diameter_m
         site = site_with(wind, None).unchecked()  # the turbines are anywhere
+        if isinstance(wind, Series):
+            step, weight = np.arange(min(2, len(wind))), site.conditions.weight[:2, 0]
+            site = site.with_conditions(site.conditions.drawn(step, np.zeros_like(step), weight))
+        reach = 5.0 * turbine.rotor_diameter_m
         farm = ScenarioFarm(site, turbine, [0.0, reach], [0.0, 0.0], self._wake_model({}))
         farm.evaluate([Group(np.array([0.0, reach]), np.array([reach, reach]), turbine)], ["all", "external"])
 

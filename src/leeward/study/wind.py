@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leeward.campaign.fingerprint import canonical, site_settings
 from leeward.campaign.physics import site_of
 from leeward.campaign.resolve import complete_site
 from leeward.campaign.site_spec import SiteSpec
@@ -88,11 +89,18 @@ def wind_differences(new: Mapping[str, Wind], old: Mapping[str, Wind]) -> list[s
         if isinstance(now, Series) and isinstance(then, Series):
             parts = ("direction", "speed", "turbulence_intensity", "hours_per_step")
             other = [part for part in parts if not np.array_equal(getattr(now, part), getattr(then, part))]
-            other += ["values on the grid"] if now.site != then.site else []
+            other += ["values on the grid"] if not _same_site(now.site, then.site) else []
             found += [f"other {' and '.join(other)} of {name} ({len(now)} steps, was {len(then)})"] if other else []
-        elif now != then:
+        elif isinstance(now, Series) or isinstance(then, Series) or not _same_site(now, then):
             found.append(f"another {name}")
     return found
+
+
+def _same_site(now: SiteSpec | None, then: SiteSpec | None) -> bool:
+    """Return whether two sites have the same wind, whatever the names of their files."""
+    if now is None or then is None:
+        return now is then
+    return canonical(site_settings(now)) == canonical(site_settings(then))
 
 
 def site_wind(spec: WindSpec, folder: Path | None) -> Wind:
@@ -107,6 +115,10 @@ def site_wind(spec: WindSpec, folder: Path | None) -> Wind:
     if spec.hours_per_step is None:
         raise InputError("is a time series on a grid; give hours_per_step, such as 1 for hourly wind")
     conditions = site_of(site).conditions
+    if np.ptp(conditions.weight) > 1e-9 * conditions.weight.max():
+        raise InputError(
+            "has weights of time steps (weight or P), but in a study every step counts the same; remove the weights"
+        )
     start = "" if spec.start is None else parse_time(spec.start, "start").isoformat()
     means = (conditions.speed[:, 0], conditions.turbulence_intensity[:, 0])
     return Series(conditions.direction, *means, float(spec.hours_per_step), start, site)

@@ -11,8 +11,10 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from leeward.errors import InputError
 from leeward.wind.checks import one_of
 from leeward.wind.conditions import Array, Conditions
+from leeward.wind.field_data import AIR_DENSITY
 from leeward.wind.kernels.data import (
     ELEMENTS,
     Adjoints,
@@ -164,6 +166,7 @@ class Engine:
         density: tuple[float, float] = (1.0, 1.0),
     ) -> None:
         model.check(turbines, turbulence_intensity)
+        check_thrust(turbines, model, density[1])
         one_of(model.relative_to, ("source", "target"), f"wake model {model.name}: relative_to")
         self.turbines = list(turbines)
         self.density = density
@@ -353,6 +356,18 @@ class Engine:
         low, high = self.turbulence
         reaches: Array = self._kernels.reaches(self._kinds, self._model.parameters(), radii, extent, low, high)
         return reaches
+
+
+def check_thrust(turbines: Sequence[Turbine], model: WakeModel, density: float) -> None:
+    """Raise InputError for a thrust coefficient at which the wake model is not defined, at this relative density."""
+    for turbine in turbines:
+        thrust = turbine.highest_thrust * density
+        if not thrust < model.thrust_below:
+            air = f" at an air density of {density * AIR_DENSITY:.3g} kg/m3" if density != 1.0 else ""
+            raise InputError(
+                f"wake model {model.name}: the thrust coefficient of {turbine.name} goes up to {thrust:g}{air}; this "
+                f"model needs it below {model.thrust_below:g}; choose another wake model"
+            )
 
 
 @functools.cache

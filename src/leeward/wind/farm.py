@@ -13,7 +13,7 @@ from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, by_condition, each_block, local_of, wind_of
-from leeward.wind.field_dataset import AIR_DENSITY
+from leeward.wind.field_data import AIR_DENSITY
 from leeward.wind.flow import Flow, NextTurbineMap
 from leeward.wind.kernels.data import Places, Wind
 from leeward.wind.local_wind import LocalWind
@@ -54,7 +54,7 @@ class WindFarm:
         threads: int = 1,
     ) -> None:
         if not isinstance(site, Site):
-            raise InputError(f"site is {site!r:.60}; expected a Site, for example Site.from_netcdf(path)")
+            raise InputError(f"site is {site!r:.60}; expected a Site, for example Site.from_file(path)")
         if not (isinstance(threads, int) and threads >= 1):
             raise InputError(f"threads is {threads!r}; expected 1 or more")
         self.site = site
@@ -108,8 +108,9 @@ class WindFarm:
     ) -> tuple[float, Array, Array]:
         """Return estimates of the results of `aep_gradient` from `count` wind conditions drawn at random by `rng`.
 
-        They are unbiased for the integral over the continuous wind distribution: all directions, and the speeds that
-        the site's bins cover. From a table or a time series, its own conditions are drawn.
+        They are unbiased. For Weibull distributions that are the same everywhere, this holds for the continuous
+        distribution: all directions, and the speeds that the site's bins cover. Any other wind is drawn from its own
+        conditions.
         """
         if not (isinstance(count, int | np.integer) and count >= 1):
             raise InputError(f"count is {count!r}; expected a whole number, 1 or more")

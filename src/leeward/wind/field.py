@@ -67,6 +67,11 @@ class WindField:
         return bool(values.speed_up.shape[3] or values.series_speed.shape[3] or self.data.shear)
 
     @property
+    def scales_speed(self) -> bool:
+        """Return whether wind speeds at turbines are those of the conditions times a factor: speed-up or shear."""
+        return bool(self.values.speed_up.shape[3] or self.data.shear) and not self.data.local_bins
+
+    @property
     def varies_with_height(self) -> bool:
         return len(self.values.height) > 1 or self.data.shear is not None
 
@@ -112,11 +117,10 @@ class WindField:
                 )
 
     def has_wind(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
-        """Return whether the wind is known at places: inside the grid, and in cells without missing values."""
+        """Return whether the wind is known at places: in reach of the grid, and in cells without missing values."""
         west, south, east, north = self.bounds
-        known = (x >= west - OUTSIDE_M) & (x <= east + OUTSIDE_M) & (y >= south - OUTSIDE_M) & (y <= north + OUTSIDE_M)
-        if self.data.extrapolate:
-            known = np.ones(len(x), dtype=bool)
+        far = self._farthest
+        known = (x >= west - far) & (x <= east + far) & (y >= south - far) & (y <= north + far)
         row, column = (_interval(axis, at) for axis, at in ((self.values.y, y), (self.values.x, x)))
         for _, mask in self._missing():
             known &= ~_any_corner(mask)[row, column]

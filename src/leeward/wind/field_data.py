@@ -12,10 +12,10 @@ from leeward.wind.checks import Array
 
 Mask = npt.NDArray[np.bool_]
 
-KINDS = ("weibull", "table", "series")
+KINDS = ("weibull", "table", "list", "series")
 SHEARS = ("power", "logarithmic")
 DISTANCES = ("straight", "elevated", "terrain_following")
-NEEDED = {"weibull": ("frequency", "weibull_a", "weibull_k"), "table": ("probability",), "series": ()}
+NEEDED = {"weibull": ("frequency", "weibull_a", "weibull_k"), "table": ("probability",), "list": (), "series": ()}
 LIMITS = {  # of each quantity; densities are relative to 1.225 kg/m3
     "frequency": (0.0, 1.0, "a fraction from 0 to 1 (per cent? divide by 100)"),
     "weibull_a": (0.01, 60.0, "metres per second, above 0 and at most 60"),
@@ -29,6 +29,7 @@ LIMITS = {  # of each quantity; densities are relative to 1.225 kg/m3
     "series_speed": (0.0, 100.0, "metres per second from 0 to 100"),
     "series_turbulence": (0.0, 2.0, "a fraction, such as 0.08 (per cent? divide by 100)"),
 }
+AIR_DENSITY = 1.225  # kg/m3, of power curves
 ANY_HEIGHT = 0.0  # m: the only level of a grid that applies at all heights
 SLACK = 0.02  # frequencies of files are rounded: their sum may differ from 1 by this much
 MOST_BYTES = 2 << 30
@@ -76,8 +77,9 @@ class Shear:
 class FieldData:
     """Wind that varies over a site.
 
-    kind: "weibull", "table" or "series". x, y, heights: points of the grid, m, increasing; one value does not
-    vary. A single height `ANY_HEIGHT` applies everywhere.
+    kind: "weibull"; "table"; "list", of conditions; or "series", of time steps.
+    x, y, heights: points of the grid, m, increasing; one value does not vary. A single height `ANY_HEIGHT` applies at
+    all heights.
     values: quantities of shape (y, x, heights, n); the axes may also have the length 1. n is the number of sectors or
     1; that of `probability` is sectors x speeds; that of a series is the number of steps. `LIMITS` has their names and
     units. directions: centres of the bins, or the direction of each step, which wakes follow. speeds: centres of the
@@ -85,7 +87,8 @@ class FieldData:
     interpolation: "nearest" or "linear" between sectors. local_bins: bins of speed move with the local speed.
     turbulence_at_15: the turbulence intensity applies at 15 m/s; at others it is multiplied by 0.75 + 3.8 / speed.
     distances: one of `DISTANCES`. extrapolate: outside the grid, the values at its border apply. crs: coordinate system
-    of the grid, if known. source: name of the file, for errors. missing: True where a quantity is NaN, shape (y, x).
+    of the grid, if known. source: name of the file, for errors. covered_degrees: how much of the circle the bins of a
+    list cover. missing: True where a quantity is NaN, shape (y, x).
     """
 
     kind: str
@@ -104,6 +107,7 @@ class FieldData:
     extrapolate: bool = False
     crs: str | None = None
     source: str = "site"
+    covered_degrees: float = 360.0
     missing: Mapping[str, Mask] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -137,8 +141,13 @@ class FieldData:
         self._check_sums()
         missing = {name: mask for name, mask in self._missing() if mask.any()}
         object.__setattr__(self, "missing", missing)
-        whole = {name: each if name in self._unused else filled(each) for name, each in self.values.items()}
+        whole = {name: each if name in unused(self.distances) else filled(each) for name, each in self.values.items()}
         object.__setattr__(self, "values", whole)
+
+    @property
+    def has_bins(self) -> bool:
+        """Return whether the conditions are bins of directions and speeds, rather than a list or a series."""
+        return self.kind in ("weibull", "table")
 
     @property
     def sectors(self) -> int:
@@ -159,7 +168,7 @@ class FieldData:
         """Raise InputError unless the speeds are those of bins, or of the steps of a series."""
         speeds, what = self.speeds, f"{self.source}: ws"
         checks.reject(speeds, ~((speeds >= 0.0) & (speeds <= 100.0)), what, "0 to 100 m/s")
-        if self.kind != "series":
+        if self.has_bins:
             if not len(speeds):
                 raise InputError(f"{what} is empty; expected the speeds of bins")
             checks.check_increasing(speeds, what, "increasing speeds")
@@ -188,10 +197,14 @@ class FieldData:
                 f"{' x '.join(map(str, sizes))} points"
             )
 
-        if self.kind != "series" or not name.startswith("series_"):
+        if self.has_bins or not name.startswith("series_"):
             allowed = (1, self.sectors * len(self.speeds)) if name == "probability" else (1, self.sectors)
             if values.shape[3] not in allowed:
-                expected = f"1 or {self.sectors}, as others have" if self.sectors > 1 else "1, as frequency has"
+                expected = (
+                    f"1 or {self.sectors}, as others have"
+                    if self.sectors > 1
+                    else f"1, as {(*NEEDED[self.kind], name)[0]} has"
+                )
                 raise InputError(f"{self.source}: {name} has {values.shape[3]} sectors; expected {expected}")
         elif values.shape[3] != len(self.directions):
             raise InputError(
@@ -209,7 +222,7 @@ class FieldData:
 
     def _check_values(self, name: str, values: Array) -> None:
         low, high, expected = LIMITS[name]
-        if name not in self._unused and any_missing(values).all():
+        if name not in unused(self.distances) and any_missing(values).all():
             missing = np.flatnonzero(np.isnan(values).all(axis=(0, 1, 2)))
             part = "step" if name.startswith("series_") else "value"
             which = f" in {part} {missing[0]}" if len(missing) and values.shape[3] > 1 else ""
@@ -220,7 +233,7 @@ class FieldData:
         if name in IDLE:
             bad &= values != NEARLY_ZERO
         for row, column, level, n in np.argwhere(bad)[:1]:
-            found = values[row, column, level, n] * (1.225 if name == "density" else 1.0)
+            found = values[row, column, level, n] * (AIR_DENSITY if name == "density" else 1.0)
             raise InputError(
                 f"{self.source}: {name} is {found:g} at {self.where(row, column)}, "
                 f"height {self.heights[min(level, len(self.heights) - 1)]:g} m (value {n}); expected {expected}"
@@ -242,15 +255,10 @@ class FieldData:
                 f"1{' (are sectors missing?)' if found < 1 else ''}"
             )
 
-    @property
-    def _unused(self) -> set[str]:
-        """Return the quantities that change no result, so that they may be missing."""
-        return {"turning"} | ({"elevation"} if self.distances == "straight" else set())
-
     def _missing(self) -> Iterator[tuple[str, Mask]]:
         """Yield the quantities that count, and where they are NaN or were before they were filled in."""
         for name, values in self.values.items():
-            if name not in self._unused:
+            if name not in unused(self.distances):
                 yield name, any_missing(values) | self.missing.get(name, False)
 
     def turbulence_factor(self, speed: Array) -> Array:
@@ -263,6 +271,11 @@ class FieldData:
         given = [each for name, each in self.values.items() if name in ("turbulence", "series_turbulence")]
         ends = [end for each in given for end in (each.min(), each.max())]
         return np.outer(ends, [factor.min(), factor.max()]).ravel()
+
+
+def unused(distances: str) -> set[str]:
+    """Return the quantities that change no result with these distances, so that they may be missing."""
+    return {"turning"} | ({"elevation"} if distances == "straight" else set())
 
 
 def check_shear(shear: Shear, height: float, source: str) -> None:

@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import Array, one_or_more, reject
-from leeward.wind.field_data import ANY_HEIGHT, FieldData, Shear
+from leeward.wind.field_data import AIR_DENSITY, ANY_HEIGHT, FieldData, Shear
 from leeward.wind.field_settings import values_with_gaps
 from leeward.wind.weibull import DEFAULT_DIRECTIONS, DEFAULT_SPEEDS
 
 if TYPE_CHECKING:
     import xarray
 
-AIR_DENSITY = 1.225  # kg/m3, of power curves
 QUANTITIES = {  # by their names in datasets
     "Sector_frequency": "frequency",
     "Weibull_A": "weibull_a",
@@ -38,6 +37,7 @@ KILOMETRES = ("km", "kilometre", "kilometres")
 DEGREES = ("degree", "degrees", "degrees_east", "degrees_north")
 CRS_ATTRIBUTES = ("crs", "crs_wkt", "spatial_ref")
 FULL_CIRCLE = 360.0
+NO_TURNING = "{}: Turning is not used: wakes follow the direction of the whole site, as in PyWake"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     speeds = _speeds(data, where, kind, options)
     values = dict(_values(data, where, kind, speeds))
     if "turning" in values:
-        notes.append(f"{name}: Turning is not used: wakes follow the direction of the whole site, as in PyWake")
+        notes.append(NO_TURNING.format(name))
     heights = _axis(data, "h")
     if len(heights) > 1 and options.shear is not None:
         notes.append(f"{name}: the wind speeds at its {len(heights)} heights are multiplied by the shear as well")
@@ -235,7 +235,7 @@ def _values(data: "xarray.Dataset", where: str, kind: str, speeds: Array) -> Ite
             )
         values = _ordered(variable, last, where)
         if "wd" in variable.dims:
-            values = _open_circle(data, where, values)
+            values = open_circle(data, where, values, axis=3)
         if given == "P" and values.shape[4] != len(speeds):
             raise InputError(f"{where}: P has {values.shape[4]} speeds; expected {len(speeds)}, as ws has")
         values = values.reshape(*values.shape[:3], -1)
@@ -257,11 +257,14 @@ def _ordered(variable: "xarray.DataArray", last: tuple[str, ...], where: str) ->
         raise InputError(f"{where}: {variable.name} contains values that are not numbers") from error
 
 
-def _open_circle(data: "xarray.Dataset", where: str, values: Array) -> Array:
-    """Return values by sector without a repeated one at 360 degrees. Raise InputError if sectors are missing."""
+def open_circle(data: "xarray.Dataset", where: str, values: Array, axis: int = 0) -> Array:
+    """Return values by sector without a repeated one at 360 degrees. Raise InputError if sectors are missing.
+
+    axis: that of the sectors.
+    """
     centres = np.atleast_1d(np.asarray(data["wd"].values, dtype=np.float64))
     if len(centres) > 1 and centres[-1] == FULL_CIRCLE:
-        centres, values = centres[:-1], values[:, :, :, :-1]
+        centres, values = centres[:-1], np.delete(values, -1, axis)
     expected = np.arange(len(centres)) * FULL_CIRCLE / len(centres)
     if not np.allclose(centres, expected):
         first = int(np.flatnonzero(~np.isclose(centres, expected))[0])
@@ -305,12 +308,12 @@ def dataset_of(data: FieldData) -> "xarray.Dataset":
     dims = {dim for variable in variables.values() for dim in variable.dims}
     if "wd" in dims:
         coords["wd"] = np.arange(data.sectors) * (FULL_CIRCLE / data.sectors)
-    if data.kind == "series":
+    if not data.has_bins:
         coords["time"] = np.arange(len(data.directions))
         variables["wd" if "wd" not in dims else "WD"] = xarray.DataArray(data.directions, dims=("time",))
         if data.weight is not None:
             variables["weight"] = xarray.DataArray(data.weight, dims=("time",))
-    if len(data.speeds) and data.kind != "series":
+    if len(data.speeds) and data.has_bins:
         coords["ws"] = data.speeds
     elif len(data.speeds):
         variables["ws"] = xarray.DataArray(data.speeds, dims=("time",))

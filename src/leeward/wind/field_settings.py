@@ -87,6 +87,8 @@ def field_settings(data: FieldData) -> dict[str, Any]:
         }
     if data.crs is not None:
         settings["crs"] = data.crs
+    if data.covered_degrees != FieldData.covered_degrees:
+        settings["covered_degrees"] = data.covered_degrees
     return settings
 
 
@@ -114,4 +116,5 @@ def from_field_settings(settings: Mapping[str, Any]) -> FieldData:
         extrapolate=settings["extrapolate"],
         crs=settings.get("crs"),
         source=settings["source"],
+        covered_degrees=settings.get("covered_degrees") or FieldData.covered_degrees,
     )

@@ -20,14 +20,22 @@ from leeward.wind.weibull import by_sector, check_directions, check_speeds, cumu
 
 
 class FieldWind(Distribution):
-    """Wind that varies over a site. Its conditions have the mean frequencies, speeds and turbulence of the grid."""
+    """Wind that varies over a site.
+
+    Its conditions are those at the reference, before speed-up and shear, with the mean frequencies, Weibull parameters
+    and turbulence of the grid.
+    """
 
     def __init__(self, data: FieldData, field: WindField | None = None) -> None:
         """field: that of the data, if it is known."""
         self.data = data
         self.field = WindField.of(data) if field is None else field
-        make = {"weibull": self._weibull, "table": self._table, "series": self._series}
+        make = {"weibull": self._weibull, "table": self._table, "list": self._series, "series": self._series}
         self.conditions = make[data.kind]()
+
+    @property
+    def covered_degrees(self) -> float:
+        return self.data.covered_degrees
 
     @property
     def turbulence_range(self) -> Array:
@@ -44,7 +52,7 @@ class FieldWind(Distribution):
         if data.shear is not None and len(data.shear.values) not in (1, data.sectors):
             return self  # each of its values needs a direction
         density = data.values.get("density")
-        if data.kind == "series" or not self._whole_circle or len(data.directions) % data.sectors:
+        if not data.has_bins or not self._whole_circle or len(data.directions) % data.sectors:
             return self
         if density is not None and density.shape[3] > 1:
             return self  # it is linear between sectors
@@ -62,12 +70,16 @@ class FieldWind(Distribution):
         return {"field": field_settings(self.data)}
 
     def describe(self) -> str:
-        data, kind = self.data, {"weibull": "Weibull distributions", "table": "a table", "series": "a time series"}
-        count = (
-            f"{len(data.directions)} steps"
-            if data.kind == "series"
-            else f"{data.sectors} sectors, on {len(data.directions)} directions × {len(data.speeds)} speeds"
-        )
+        data = self.data
+        kind = {
+            "weibull": "Weibull distributions",
+            "table": "a table",
+            "list": "a list of conditions",
+            "series": "a time series",
+        }
+        count = f"{len(data.directions)} {'steps' if data.kind == 'series' else 'conditions'}"
+        if data.has_bins:
+            count = f"{data.sectors} sectors, on {len(data.directions)} directions × {len(data.speeds)} speeds"
         grid = f"{len(data.x)} × {len(data.y)} points"
         if len(data.heights) > 1:
             grid += f" × {len(data.heights)} heights"

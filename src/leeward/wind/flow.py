@@ -59,7 +59,7 @@ class Flow:
         one = Conditions(np.array([direction]), np.array([[speed]]), np.array([[1.0]]), np.array([[intensity]]))
         local = self._conditions.local
         if local is not None:
-            one = replace(one, local=local.one_wind(one.speed, turbulence_intensity is None))
+            one = replace(one, local=local.unweighted(one.speed, turbulence_intensity is None))
         return self._weighted(one, self._engine.in_turbulence(self._turbulence_range(one)), at_x, at_y, height_m)
 
     def mean_speed(self, at_x: npt.ArrayLike, at_y: npt.ArrayLike, *, height_m: float | None = None) -> Array:

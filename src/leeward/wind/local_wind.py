@@ -1,10 +1,7 @@
 """The wind conditions of a field at any place, for the kernels."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -59,18 +56,18 @@ class FieldConditions:
         values = (self.factor[order], self.turbulence_factor[order], self.edges[order], self.step[order])
         return FieldConditions(self.field, *values)
 
-    def one_wind(self, speed: Array, local_turbulence: bool) -> "FieldConditions":
-        """Return how a single condition with the weight 1 varies. Values of a time series do not count.
+    def unweighted(self, speed: Array, local_turbulence: bool) -> "FieldConditions":
+        """Return how conditions with the weight 1 vary. Values of a time series do not count.
 
-        speed: of the condition at the reference, shape (1, 1). local_turbulence: True if the turbulence intensity
-        varies too.
+        speed: of the conditions at the reference, shape (directions, speeds). local_turbulence: True if the turbulence
+        intensity varies too.
         """
         values = self.field.with_equal_weights().values._replace(series_speed=NONE, series_turbulence=NONE)
         if not local_turbulence:
             values = values._replace(turbulence=NONE)
-        field, step = replace(self.field, values=values), np.zeros(1, dtype=np.int64)
-        factor = field.data.turbulence_factor(speed)
-        return FieldConditions(field, np.ones((1, 1)), factor, np.ones((1, 2)), step)
+        field, (directions, speeds) = replace(self.field, values=values), speed.shape
+        factor, edges = field.data.turbulence_factor(speed), np.ones((directions, speeds + 1))
+        return FieldConditions(field, np.ones(speed.shape), factor, edges, np.zeros(directions, dtype=np.int64))
 
     def rows(self, direction: Array, speed: Array) -> Rows:
         """Return the conditions in the form that the kernels need. direction, speed: those of `Conditions`."""
@@ -104,24 +101,19 @@ class FieldConditions:
         )
 
 
-@functools.cache
 def _kernels() -> Mapping[str, Any]:
     """Return the compiled loops over places."""
-    from leeward.wind.kernels import resource, resource_slopes
-    from leeward.wind.kernels.compile import kernel
+    from leeward.wind.kernels.build import resource_kernels  # imports the compiler
 
-    def compiled(module: ModuleType, name: str) -> Any:
-        return kernel(getattr(module, name), "resource", source=Path(str(module.__file__)))
+    return resource_kernels()
 
-    homes = {
-        "local_wind": resource,
-        "fill_ground": resource,
-        "fill_stretch": resource,
-        "stretch_slopes": resource_slopes,
-        "gross_power": resource,
-        "position_slopes": resource_slopes,
-    }
-    return {name: compiled(module, name) for name, module in homes.items()}
+
+def values_at(field: WindField, values: Array, x: Array, y: Array, height: Array) -> Array:
+    """Return values of shape (y, x, heights, n), interpolated at places; shape (places, n)."""
+    found = np.empty((len(x), values.shape[3]))
+    places = (np.ascontiguousarray(axis, dtype=np.float64) for axis in (x, y, height))
+    _kernels()["fill_values"](field.values, np.ascontiguousarray(values), *places, found)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

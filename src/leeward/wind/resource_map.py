@@ -5,10 +5,8 @@ known: outside the grid of the site, and in cells with missing values. height_m:
 sector: number of a sector, from 0, which is centred on north; None for all sectors together.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -19,8 +17,7 @@ from leeward.wind.checks import Array, coordinates, positive
 from leeward.wind.conditions import Conditions
 from leeward.wind.engine import local_of, wind_of
 from leeward.wind.farm import WindFarm
-from leeward.wind.field import WindField
-from leeward.wind.local_wind import sectors_at
+from leeward.wind.local_wind import sectors_at, values_at
 from leeward.wind.rose import SECTORS
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
@@ -60,7 +57,7 @@ def sector_count(site: Site) -> int:
     if site.field is None:
         return len(site.settings().get(SETTINGS["frequency"], ())) or SECTORS
     data = site.field.data
-    return SECTORS if data.kind == "series" and data.sectors == 1 else data.sectors
+    return SECTORS if not data.has_bins and data.sectors == 1 else data.sectors
 
 
 def mean_speed_m_s(
@@ -108,7 +105,7 @@ def weibull_a_m_s(site: Site, x: npt.ArrayLike, y: npt.ArrayLike, height_m: floa
         scale = _interpolated(site, scales, east, north, height)
         if site.field is not None and not site.field.data.local_bins:
             # bins of speed are those at the reference, and so are the distributions
-            scale = scale * _shear(site, height) * _speed_ups(site, east, north, height)
+            scale = scale * _speed_factors(site, east, north, height)
         return _of_sectors(site, scale, east, north, height, sector)
 
     return _mapped(site, x, y, at)
@@ -138,11 +135,12 @@ def speed_up(site: Site, x: npt.ArrayLike, y: npt.ArrayLike, height_m: float, se
     Raise InputError if the site has no speed-up.
     """
     height = _height(site, height_m)
-    if _given(site, "speed_up") is None:
+    values = _given(site, "speed_up")
+    if values is None:
         raise InputError(f"{_source(site)}: has no speed-up")
 
     def at(east: Array, north: Array) -> Array:
-        return _of_sectors(site, _speed_ups(site, east, north, height), east, north, height, sector)
+        return _of_sectors(site, _interpolated(site, values, east, north, height), east, north, height, sector)
 
     return _mapped(site, x, y, at)
 
@@ -235,15 +233,7 @@ def _conditions(site: Site, sector: int | None) -> Conditions:
     rows = sectors_at(every.direction, sector_count(site), False)[0] == number
     if not rows.any():
         raise InputError(f"the site has no wind condition in sector {number}; choose another sector")
-    local = every.local
-    if local is not None:
-        local = replace(
-            local,
-            factor=local.factor[rows],
-            turbulence_factor=local.turbulence_factor[rows],
-            edges=local.edges[rows],
-            step=local.step[rows],
-        )
+    local = None if every.local is None else every.local.in_order(np.flatnonzero(rows))
     return Conditions(
         every.direction[rows], every.speed[rows], every.weight[rows], every.turbulence_intensity[rows], local
     )
@@ -285,48 +275,22 @@ def _frequencies(site: Site, east: Array, north: Array, height: float) -> Array:
     return np.asarray(np.broadcast_to(share, (len(east), count)))
 
 
-def _speed_ups(site: Site, east: Array, north: Array, height: float) -> Array:
-    """Return the speed-up at each point; shape (points, sectors or 1)."""
-    values = _given(site, "speed_up")
-    return np.ones((len(east), 1)) if values is None else _interpolated(site, values, east, north, height)
-
-
-def _shear(site: Site, height: float) -> Array:
-    """Return the wind speed of each sector relative to that at the reference height; shape (sectors,)."""
-    shear = None if site.field is None else site.field.data.shear
-    if shear is None:
-        return np.ones(1)
-    count = sector_count(site)
+def _speed_factors(site: Site, east: Array, north: Array, height: float) -> Array:
+    """Return the wind speed at points relative to that at the reference; shape (points or 1, sectors)."""
+    count, local = sector_count(site), site.conditions.local
+    if local is None:
+        raise TypeError("the wind does not vary")
+    ones = np.ones((count, 1))
     centres = np.asarray(np.arange(count) * (360.0 / count), dtype=np.float64)
-    value = np.array(shear.values)[sectors_at(centres, len(shear.values), False)[0]]
-    if shear.kind == "power":
-        return np.asarray((height / shear.reference_height_m) ** value)
-    return np.asarray(np.log(height / value) / np.log(shear.reference_height_m / value))
+    conditions = Conditions(centres, ones, ones, ones, local.unweighted(ones, False))
+    wind, varied = wind_of(conditions), local_of(conditions)
+    if varied is None:
+        raise TypeError("the wind does not vary")
+    return varied.at(wind, 0, count, east, north, np.full(len(east), height), 0).speed[:, :, 0]
 
 
 def _interpolated(site: Site, values: Array, east: Array, north: Array, height: float) -> Array:
-    """Return values between the points of the grid, as the kernels do; shape (points, n).
-
-    values: shape (y, x, heights, n).
-    """
-    axes = _axes(site.field, values.shape, east, north, np.full(len(east), height))
-    total = np.zeros((len(east), values.shape[3]))
-    for (row, a), (column, b), (level, c) in itertools.product(*axes):
-        total += (a * b * c)[:, None] * values[row, column, level]
-    return total
-
-
-def _axes(
-    field: WindField | None, shape: tuple[int, ...], east: Array, north: Array, height: Array
-) -> list[list[tuple[npt.NDArray[np.int64], Array]]]:
-    """Return the lower and the upper point of the grid around places, with their shares, for y, x and height."""
-    found = []
-    known = [np.zeros(1)] * 3 if field is None else [field.values.y, field.values.x, field.values.height]
-    for axis, at, size in zip(known, (north, east, height), shape, strict=False):
-        if size == 1:  # does not vary
-            found.append([(np.zeros(len(at), dtype=np.int64), np.ones(len(at)))])
-            continue
-        low = np.clip(np.searchsorted(axis, at, side="right") - 1, 0, size - 2)
-        share = np.clip((at - axis[low]) / (axis[low + 1] - axis[low]), 0.0, 1.0)
-        found.append([(low, 1.0 - share), (low + 1, share)])
-    return found
+    """Return values of shape (y, x, heights, n) between the points of the grid; shape (points, n)."""
+    if site.field is None:
+        return np.broadcast_to(values[0, 0, 0], (len(east), values.shape[3]))
+    return values_at(site.field, values, east, north, np.full(len(east), height))

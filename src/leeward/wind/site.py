@@ -59,8 +59,9 @@ class Site:
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """Return `count` conditions drawn at random, one speed each, sorted by direction.
 
-        A sum over them with their weights is an unbiased estimate of the integral over the wind distribution. They form
-        a lattice that is shifted at random, which gives much better estimates than independent draws.
+        A sum over them with their weights is an unbiased estimate of the integral over the wind distribution, or, for
+        wind that varies over the site, of the sum over its conditions. They form a lattice that is shifted at random,
+        which gives much better estimates than independent draws.
         """
         return self.distribution.draw(count, rng)
 
@@ -76,7 +77,7 @@ class Site:
         """Return the numbers that define the site. Sites with the same wind have the same settings,
         except for the name of a file.
 
-        The keys are those of a campaign file's `weibull` or `table`; `from_weibull` or `from_table` restores the site.
+        The keys are those of a campaign file's `weibull` or `table`, or `field`; `from_settings` restores the site.
         """
         return self.distribution.settings()
 
@@ -155,12 +156,14 @@ class Site:
 
     @property
     def mean_speed_m_s(self) -> float:
-        """Return the mean wind speed of the conditions."""
+        """Return the mean wind speed of the conditions; if the wind varies, before speed-up and shear."""
         return float((self.conditions.weight * self.conditions.speed).sum() / self.conditions.weight.sum())
 
     @staticmethod
     def from_settings(settings: Mapping[str, Any], notes: tuple[str, ...] = ()) -> "Site":
-        """Return the site with these settings: the keys of `weibull`, `table` or `time_series` in a campaign file."""
+        """Return the site with these settings: those of `settings()`, or the keys of `weibull`, `table` or
+        `time_series` in a campaign file.
+        """
         if "field" in settings:
             return Site(FieldWind(from_field_settings(settings["field"])), notes)
         values = {name: value for name, value in settings.items() if value is not None}

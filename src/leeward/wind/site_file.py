@@ -13,7 +13,7 @@ from leeward.readers.wasp_field import WASP_FIELDS, read_wasp_field
 from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Distribution
 from leeward.wind.field_data import FieldData, Shear, check_shear
-from leeward.wind.field_dataset import WEIBULL, FieldOptions, field_of, is_field
+from leeward.wind.field_dataset import NO_TURNING, WEIBULL, FieldOptions, field_of, is_field, open_circle
 from leeward.wind.field_wind import FieldWind
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-UNSUPPORTED = ("Turning", "WS", "WD")  # variables with which PyWake changes the wind
+UNSUPPORTED = ("WD",)  # variables with which PyWake changes the wind
 
 
 def read_site_file(path: str | os.PathLike[str], options: FieldOptions, notes: list[str]) -> Distribution:
@@ -66,6 +66,8 @@ def dataset_wind(data: "xarray.Dataset", where: str, options: FieldOptions, note
             check_shear(options.shear, height, where)
         else:
             notes.append(f"{Path(where).name}: the wind at {height:g} m is used at hub height")
+    if "Turning" in data:
+        notes.append(NO_TURNING.format(Path(where).name))
     if options.turbulence_intensity is not None:
         data = data.assign(TI=options.turbulence_intensity)
     wind = _uniform(Path(where), data, options.directions, options.speeds, interpolation)
@@ -94,7 +96,7 @@ def with_shear(wind: Distribution, shear: Shear) -> FieldWind:
     conditions = wind.conditions
     return FieldWind(
         FieldData(
-            kind="series",
+            kind="list",
             x=one,
             y=one,
             heights=one,
@@ -103,6 +105,7 @@ def with_shear(wind: Distribution, shear: Shear) -> FieldWind:
             speeds=conditions.speed.ravel(),
             weight=conditions.weight.ravel(),
             shear=shear,
+            covered_degrees=wind.covered_degrees,
         )
     )
 
@@ -221,19 +224,7 @@ def _by_sector(file: Path, data: "xarray.Dataset", name: str) -> Array:
         return np.atleast_1d(np.asarray(variable.values, dtype=np.float64))
     if variable.dims != ("wd",):
         raise InputError(f"{file}: {name} depends on {', '.join(map(str, variable.dims))}; expected wd alone")
-    return _open_circle(file, data, np.asarray(variable.values, dtype=np.float64))
-
-
-def _open_circle(file: Path, data: "xarray.Dataset", values: Array) -> Array:
-    """Return the values by sector, shape (sectors, ...), without a repeated one at 360 degrees."""
-    centres = np.atleast_1d(np.asarray(data["wd"].values, dtype=np.float64))
-    if len(centres) > 1 and centres[-1] == 360.0:
-        centres, values = centres[:-1], values[:-1]
-    if not np.allclose(centres, np.arange(len(centres)) * 360.0 / len(centres)):
-        raise InputError(
-            f"{file}: wd is {centres[:4]} ...; expected equal sectors that start at 0 degrees and cover the full circle"
-        )
-    return values
+    return open_circle(data, str(file), np.asarray(variable.values, dtype=np.float64))
 
 
 def _table(
@@ -255,13 +246,13 @@ def _table(
         raise InputError(f"{file}: P depends on {', '.join(map(str, data['P'].dims)) or 'nothing'}; expected wd and ws")
     probability = data["P"].transpose("wd", "ws")
     intensity = data["TI"].broadcast_like(probability).transpose("wd", "ws").values
-    table = _open_circle(file, data, np.asarray(probability.values, dtype=np.float64))
+    table = open_circle(data, str(file), np.asarray(probability.values, dtype=np.float64))
     bins = DEFAULT_DIRECTIONS if directions is None else check_directions(one_or_more(directions, "directions"))
     share = direction_bin_width(bins) / (360.0 / len(table))
     return table_wind(
         bins,
         data["ws"].values,
         by_sector(table, bins, is_linear(interpolation)) * share,
-        by_sector(_open_circle(file, data, intensity), bins, True),
+        by_sector(open_circle(data, str(file), intensity), bins, True),
         kind="exact",  # the sectors of the file are already spread
     )

@@ -7,9 +7,12 @@ are a mean of both sides.
 """
 
 from collections import namedtuple
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.wind.kernels import resource, resource_slopes
 from leeward.wind.kernels.cases import make_cases
 from leeward.wind.kernels.compile import formula, kernel, once, source_file
 from leeward.wind.kernels.data import Kernels
@@ -36,6 +39,26 @@ def kernels_of(model: "type[WakeModel]") -> Kernels:
     ours = model.__module__.startswith("leeward.")
     label = model.name if ours else f"{model.name}-{model.__module__}.{model.__qualname__}"
     return Kernels(*(kernel(loop, label, source_file(model)) for loop in build(model.formulas)))
+
+
+@once
+def resource_kernels() -> Mapping[str, Any]:
+    """Return the loops over places of wind that varies; each is compiled on its first call."""
+    loops = {
+        resource: (
+            resource.local_wind,
+            resource.fill_values,
+            resource.fill_ground,
+            resource.fill_stretch,
+            resource.gross_power,
+        ),
+        resource_slopes: (resource_slopes.position_slopes, resource_slopes.stretch_slopes),
+    }
+    return {
+        loop.__name__: kernel(loop, "resource", source=Path(str(module.__file__)))
+        for module, each in loops.items()
+        for loop in each
+    }
 
 
 def build(formulas: Formulas) -> Kernels:

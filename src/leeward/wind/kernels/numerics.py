@@ -77,7 +77,7 @@ def effective_speed_slope(speed: float, total: float, squared: bool) -> float:
 def find_piece(speed: float, kind: int, curves: Curves) -> int:
     """Return the row of the piece that contains `speed`."""
     position = (speed - curves.bin_origin[kind]) * curves.bins_per_speed[kind]
-    position = min(max(position, 0.0), CURVE_BINS - 1.0)
+    position = min(position if position > 0.0 else 0.0, CURVE_BINS - 1.0)  # NaN must not become an index
     row: int = curves.first_piece[kind, int(position)]
     while speed >= curves.ends[row]:
         row += 1

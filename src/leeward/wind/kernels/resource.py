@@ -229,6 +229,12 @@ def local_wind(field, rows, begin, end, x, y, height, speed, weight, turbulence,
                     density[i, g, lane] = relative
 
 
+def fill_values(field, values, x, y, height, found):
+    """Fill in values of shape (rows, columns, levels, n) at each place; found: shape (places, n)."""
+    for i in range(len(x)):
+        fill_sector(values, cell_at(field, x[i], y[i], height[i]), found[i])
+
+
 def fill_ground(field, x, y, ground, by_x, by_y):
     """Fill in the elevation of the terrain (m) at each place, and its slopes to the east and north."""
     for i in range(len(x)):

@@ -19,6 +19,7 @@ If the wind varies over the site, `relative_to` says which free speed a deficit 
 arrays except `table`, a flat look-up table.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -81,6 +82,11 @@ class WakeModel(ABC):
     def uses_turbulence(self) -> bool:
         """Return whether `source` depends on its argument `turbulence_intensity`."""
         return True
+
+    @property
+    def thrust_below(self) -> float:
+        """Return the limit of thrust coefficients: `source` is not defined at this value and above."""
+        return math.inf
 
     @property
     def remarks(self) -> tuple[str, ...]:

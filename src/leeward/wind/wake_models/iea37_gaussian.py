@@ -1,14 +1,9 @@
 """The wake of the IEA Wind Task 37 layout case studies 1 to 4: a Gaussian that starts as wide as D / sqrt(8)."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from leeward.errors import InputError
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import exp_below_zero
 from leeward.wind.wake_models.base import (
@@ -21,9 +16,6 @@ from leeward.wind.wake_models.base import (
     Table,
     WakeModel,
 )
-
-if TYPE_CHECKING:
-    from leeward.wind.turbine import Turbine
 
 EXPANSION = 0.0324555
 INITIAL_WIDTH = 1.0 / math.sqrt(8.0)
@@ -141,10 +133,6 @@ class Iea37Gaussian(WakeModel):
     def parameters(self) -> Parameters:
         return NO_PARAMETERS
 
-    def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:
-        for turbine in turbines:
-            if turbine.highest_thrust >= 1.0:
-                raise InputError(
-                    f"wake model {self.name}: the thrust coefficient of {turbine.name} goes up to "
-                    f"{turbine.highest_thrust:g}; this model needs it below 1; choose another wake model"
-                )
+    @property
+    def thrust_below(self) -> float:
+        return 1.0
