@@ -4,6 +4,8 @@ import base64
 import csv
 import json
 import shutil
+import subprocess
+import sys
 import zlib
 
 import numpy as np
@@ -18,7 +20,7 @@ from leeward.campaign.remarks import wind_remarks
 from leeward.wind import Shear, Site, Turbine, WindFarm
 from resource_cases import TYPES, X, Y, make_field_campaign
 from run_cases import leeward_here, results
-from test_export_plants import needs_pywake, needs_windio
+from test_export_plants import EXAMPLES, needs_pywake, needs_windio
 from test_wasp_grids import free, grd, write_grid
 
 QUICK = {"optimiser": {"recipe": "smart_start"}, "execution": {"engine": "inline"}, "seeds": 1}
@@ -218,16 +220,34 @@ def test_arrays_hold_the_wind_at_each_turbine(finished, tmp_path):
     """The gross yield by hand."""
     ran(finished, "export", "layouts.h5", "--key", KEYS[1], "-o", tmp_path / "one.npz")
     found = np.load(tmp_path / "one.npz")
-    shape = (3, 24, 4)
-    assert found["local_wind_speed_m_s"].shape == found["local_probability"].shape == shape
+    for name in ("local_wind_speed_m_s", "local_probability", "local_turbulence_intensity"):
+        assert found[name].shape == (4, 24, 4)  # the neighbour is the last turbine
     assert float(found["local_air_density_kg_m3"]) == pytest.approx(1.225)
     names = ("turbine0_wind_speed_m_s", "turbine0_power_mw")
-    power = np.interp(found["local_wind_speed_m_s"], *(found[name] for name in names), left=0.0, right=0.0)
-    gross = (power * found["local_probability"]).sum() * 8.76
+    power = np.interp(found["local_wind_speed_m_s"][:3], *(found[name] for name in names), left=0.0, right=0.0)
+    gross = (power * found["local_probability"][:3]).sum() * 8.76
     with open_layouts(finished / "layouts.h5") as layouts:
         farm = layouts.campaign.problem(0, 1).farm
     simulation = farm.simulate(found["x_m"], found["y_m"])
     assert gross == pytest.approx(simulation.gross_aep_gwh.sum(), rel=1e-6)
+
+
+@pytest.mark.slow
+@needs_pywake
+@pytest.mark.parametrize("data", [FIELD, FIELD.assign(Air_density=1.1 + 0.0 * FIELD["TI"])], ids=["field", "density"])
+def test_the_example_of_arrays_in_pywake(data, tmp_path):
+    """It ends with an error if PyWake's AEP differs by more than 1e-9."""
+    if "Air_density" in data:
+        data = data.assign(Air_density=data["Air_density"] + 0.001 * (data["x"] - EAST) / 1000.0)
+    made(tmp_path, data)
+    ran(tmp_path, "run", "campaign.yaml", "--quiet")
+    ran(tmp_path, "export", "layouts.h5", "--key", KEYS[1], "-o", "one.npz")
+    script = EXAMPLES / "01_arrays.py"
+    done = subprocess.run(
+        [sys.executable, script, "one.npz"], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "PyWake" in done.stdout
 
 
 @pytest.mark.slow
@@ -581,6 +601,19 @@ def write_area(path):
     crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25832"}}
     feature = {"type": "Feature", "properties": {}, "geometry": geometry}
     path.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": [feature]}))
+
+
+def test_the_wind_of_an_option_is_in_another_coordinate_system(tmp_path):
+    FIELD.assign_attrs(crs="EPSG:25833").to_netcdf(tmp_path / "field.nc", engine="h5netcdf")
+    write_area(tmp_path / "area.geojson")
+    (tmp_path / "layout.csv").write_text(f"x_m,y_m,crs\n{EAST + 2000},{NORTH + 2000},EPSG:25832\n")
+    wind = ("--site", "field.nc", *GENERIC)
+    for command in (("aep", "layout.csv"), ("optimise", "--area", "area.geojson", "--turbines", 4, "-o", "no.csv")):
+        text = ran(tmp_path, *command, *wind, code=2)
+        assert "the wind is in ETRS89 / UTM zone 33N, but the areas or layouts are in EPSG:25832" in text
+    assert not (tmp_path / "no.csv").exists()
+    FIELD.assign_attrs(crs="EPSG:25832").to_netcdf(tmp_path / "field.nc", engine="h5netcdf")
+    ran(tmp_path, "aep", "layout.csv", *wind)
 
 
 def test_the_best_layout(tmp_path):

@@ -165,7 +165,7 @@ VALUES = {
     ),
     "NaN in one sector": (
         changed(WEIBULL_FIELD, "Weibull_A", np.nan, (slice(None), slice(None), slice(None), 3)),
-        "weibull_a is missing (NaN) at all points in value 3",
+        "weibull_a is missing (NaN) at all points in sector 3",
     ),
     "NaN in one step": (
         changed(cases.series_field(), "WS", np.nan, (slice(None), slice(None), 3)),
@@ -680,6 +680,23 @@ def test_half_a_file(tmp_path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(InputError, match=r"hills\.nc: cannot be read as NetCDF"):
         Site.from_file(path)
+
+
+def test_a_file_that_does_not_exist(tmp_path):
+    for name in ("ridge", "ridge.nc", "ridge.wrg", "ridge.tab"):
+        rejected(lambda name=name: Site.from_file(tmp_path / name), f"{name}: no such file")
+
+
+def test_a_single_column_or_row_is_named():
+    """Its values hold everywhere along the axis."""
+    column = WEIBULL_FIELD.isel(x=slice(2, 3))
+    notes = site_of(column).notes
+    assert f"the dataset: has a single x, {X[2]:.10g}: its values are used everywhere east and west" in notes
+    assert not [note for note in notes if "single y" in note]
+
+
+def test_extrapolation_is_true_or_false():
+    rejected(lambda: site_of(WEIBULL_FIELD, extrapolate="no"), "extrapolate is 'no'; expected True or False")
 
 
 def test_options_of_fields_for_other_files(tmp_path):

@@ -122,9 +122,9 @@ def with_crs(name, variable=None):
 
 
 def test_the_coordinate_system_of_the_file_is_another(tmp_path):
-    says = ("site.file has wind in ETRS89 / UTM zone 31N, but the areas", "are in EPSG:25832", "reproject", "set `crs`")
+    says = ("site.file: the wind is in ETRS89 / UTM zone 31N, but the areas", "EPSG:25832", "reproject", "set `crs`")
     rejected_campaign(made(tmp_path, with_crs("EPSG:25831"), crs="EPSG:25832"), *says)
-    says = ("site.file has wind in WGS 84, but the areas", "are in EPSG:25832")
+    says = ("site.file: the wind is in WGS 84, but the areas", "are in EPSG:25832")
     rejected_campaign(made(tmp_path, with_crs("EPSG:4326"), crs="EPSG:25832"), *says)
     rejected_campaign(made(tmp_path, with_crs("moon"), crs="EPSG:25832"), "the unknown coordinate system 'moon'")
 
@@ -155,7 +155,7 @@ def test_the_coordinate_system_of_the_file_in_the_campaign(tmp_path):
         campaign = load(made(tmp_path, dataset, crs="EPSG:25832", **site_with(crs="EPSG:25832")))
         assert campaign.remarks == ()
         assert campaign.physics.site.crs == "EPSG:25832"
-    says = ("site.file has wind in ETRS89 / UTM zone 31N", "are in EPSG:25832")
+    says = ("site.file: the wind is in ETRS89 / UTM zone 31N", "are in EPSG:25832")
     rejected_campaign(made(tmp_path, crs="EPSG:25832", **site_with(crs="EPSG:25831")), *says)
     rejected_campaign(made(tmp_path, crs="EPSG:25832", **site_with(crs="moon")), "site", "moon")
 

@@ -1,5 +1,7 @@
 """Studies in wind that varies over the site: equal to the wake engine, from scenarios to stored results."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -308,20 +310,31 @@ def test_bad_winds_of_a_study(dataset, wind, says, tmp_path):
         load_study(path)
 
 
-def test_a_grid_that_is_too_small_for_the_neighbours(tmp_path):
-    """The error names the neighbour, and the run goes on with the other scenarios."""
-    made(tmp_path, WEIBULL.isel(y=slice(2, None)), SITE, scenarios=LISTED)
-    done = leeward_here("evaluate", "study.yaml", "-o", "study.h5", cwd=tmp_path)
-    assert done.returncode == 3
-    assert "2 of 3 evaluations done" in done.stdout
-    assert "target0_scenario1 failed" in done.stderr
-    assert (
-        "neighbour 1 at (503669.778, 6090725.623) is 6274.38 m outside the grid of the wind in field.nc" in done.stderr
-    )
+@pytest.mark.parametrize("part", [slice(2, None), slice(None, 2)], ids=["neighbours", "targets"])
+def test_a_grid_that_is_too_small(part, tmp_path):
+    """The study is rejected before its first task. The error names scenario, layout and turbine."""
+    data = WEIBULL.isel(y=part)
+    path = made(tmp_path, data, SITE, scenarios=LISTED)
+    whose = r"farm\d_t\d_s\d"
+    with pytest.raises(
+        InputError, match=rf"scenarios\S* .*{whose}, turbine \d+ at .* is .* m outside the grid of the wind"
+    ):
+        load_study(path)
+    load_study(made(tmp_path, data, {"site": {**SITE["site"], "extrapolate": True}}, scenarios=LISTED))
+
+
+def test_notes_on_the_wind_of_a_study(tmp_path):
+    study = load_study(made(tmp_path, WEIBULL, SITE, scenarios=LISTED))
+    assert [remark for remark in study.remarks if "names no coordinate system" in remark]
+    text = ran(tmp_path, "evaluate", "study.yaml", "--dry-run")
+    assert "wind: Weibull distributions on a grid of 7 × 6 points" in text
+    assert "warning: wind: field.nc names no coordinate system" in text
+    facts = json.loads(ran(tmp_path, "evaluate", "study.yaml", "--dry-run", "--json"))
+    assert facts["warnings"] == list(study.remarks)
 
 
 def test_the_coordinate_system_of_the_grid_is_another_than_that_of_the_layouts(tmp_path):
     path = made(tmp_path, WEIBULL.assign_attrs(crs="EPSG:25831"), SITE, scenarios=LISTED)
-    with pytest.raises(InputError, match=r"has wind in ETRS89 / UTM zone 31N, but the .* are in EPSG:25832"):
+    with pytest.raises(InputError, match=r"the wind is in ETRS89 / UTM zone 31N, but the .* are in EPSG:25832"):
         load_study(path)
     load_study(made(tmp_path, WEIBULL.assign_attrs(crs="EPSG:25832"), SITE, scenarios=LISTED))

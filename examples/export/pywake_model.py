@@ -100,8 +100,16 @@ def aep_gwh(arrays, x, y):
         return float(farm(*places, type=kinds, wd=direction, ws=speed[0]).aep().isel(wt=slice(count)).sum())
     each = np.broadcast_to(direction[:, None], speed.shape)
     conditions = {"wd": each.ravel(), "ws": speed.ravel(), "TI": arrays["turbulence_intensity"].ravel()}
+    probability = arrays["probability"].ravel()
+    if "local_probability" in arrays:  # the wind varies over the site: a row for each turbine
+        shape = (len(kinds), speed.size)
+        conditions["WS"] = arrays["local_wind_speed_m_s"].reshape(shape)
+        conditions["TI"] = arrays["local_turbulence_intensity"].reshape(shape)
+        if np.ndim(arrays["local_air_density_kg_m3"]):
+            conditions["Air_density"] = arrays["local_air_density_kg_m3"].reshape(shape)
+        probability = arrays["local_probability"].reshape(shape)[:count]
     power_mw = farm(*places, type=kinds, time=True, **conditions).Power.values[:count] * 1e-6
-    return float((power_mw * arrays["probability"].ravel()).sum() * HOURS * GWH_PER_MWH)
+    return float((power_mw * probability).sum() * HOURS * GWH_PER_MWH)
 
 
 def compare(what, arrays, x, y, tolerance=1e-9):

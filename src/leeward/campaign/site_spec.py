@@ -150,8 +150,6 @@ class SiteSpec(Strict):
             bins = ("wind_directions_deg", "wind_speeds_m_s", "interpolation", "turbulence_intensity")
             for name in (*bins, "distances", "extrapolate", "crs"):
                 if getattr(self, name) is not None:
-                    raise ValueError(
-                        f"has {name}, which applies only to a site file (file); "
-                        "move it into the section with the wind data"
-                    )
+                    what = "move it into the section with the wind data" if name in bins else "remove it"
+                    raise ValueError(f"has {name}, which applies only to a site file (file); {what}")
         return self

@@ -103,6 +103,7 @@ def _facts(study: "Study", n_tasks: int) -> dict[str, object]:
         "steps": study.n_steps,
         "windows": list(study.windows),
         "bytes": {name: number * n_tasks for name, number in kept.items()},
+        "warnings": list(study.remarks),
     }
 
 
@@ -112,10 +113,12 @@ def _preview(study: "Study", n_tasks: int) -> Iterator[str]:
     yield f"{study.name}: {count(len(study.targets), 'target')} ({targets}) x {count(len(study.scenarios), 'scenario')}"
     times = study.times
     span = f", {times[0]} to {times[-1]}" if times else " without dates, in which gaps cannot be found"
-    yield f"wind: {f'{study.n_steps} steps{span}' if study.n_steps else 'a rose'}; cases: {', '.join(study.cases)}"
+    steps = f"; {study.n_steps} steps{span}" if study.n_steps else ""
+    yield f"wind: {'; '.join(study.describe_winds())}{steps}; cases: {', '.join(study.cases)}"
     for name, number in study.result_bytes().items():
         if number:  # a rose has no windows
             yield f"keep {name}: {KEPT[name]}, {size(number * n_tasks)}"
     total = sum(study.result_bytes().values()) * n_tasks
     tasks = count(n_tasks, "evaluation")
     yield f"{tasks}, {size(total)} of numbers in the output, and as much again in the run directory"
+    yield from (f"warning: {remark}" for remark in study.remarks)

@@ -11,6 +11,7 @@ from leeward.cli.sources import given_campaign
 from leeward.errors import InputError
 from leeward.formats.layout_table import TableLayout
 from leeward.wind import Site, Turbine, WindFarm
+from leeward.wind.field_data import check_same_crs
 from leeward.wording import listed
 
 GENERIC = {"rated_power_mw": 15.0, "rotor_diameter_m": 240.0, "hub_height_m": 150.0}
@@ -69,6 +70,10 @@ class Physics:
         machine = source if isinstance(source, Machine) else self._machine(source, self._type_of(source, layout, where))
         if layout is not None:
             _demand_same(layout, machine, where)
+            try:
+                check_same_crs(machine.farm.site.crs, layout.crs or (None if campaign is None else campaign.crs))
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
             if campaign is not None and campaign.crs and layout.crs and layout.crs != campaign.crs:
                 raise InputError(
                     f"{where}: {_named(layout)} is in {layout.crs}, but the campaign is in {campaign.crs}; convert "

@@ -15,6 +15,7 @@ from leeward.layout.area import Area
 from leeward.layout.kernels import compiled
 from leeward.wind import Turbine, WindFarm
 from leeward.wind.checks import finite_array, positive
+from leeward.wind.field_data import check_same_crs
 
 Array = npt.NDArray[np.float64]
 
@@ -88,6 +89,7 @@ class LayoutProblem:
         self._fixed = fixed_x, fixed_y
         self._refuse_what_cannot_fit()
         if farm.site.field is not None:
+            check_same_crs(farm.site.crs, area.crs)
             shape = area.to_shapely()
             farm.site.field.check_area(shape.bounds, lambda boxes: shapely.intersects(shapely.box(*boxes.T), shape))
 

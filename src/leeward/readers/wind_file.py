@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import xarray
 
 FILES = {".tab": "wasp_tab", ".yaml": "windio_resource", ".yml": "windio_resource"}  # modules with a function `read`
-WHAT = "a PyWake site (.nc), a WAsP table (.tab) or a windIO energy resource (.yaml)"
+WHAT = "a PyWake site (.nc), a WAsP .tab, .wrg or .rsf file, a folder of WAsP grids (.grd) or a windIO file (.yaml)"
 
 
 class WindData(NamedTuple):
@@ -43,6 +43,8 @@ class WindData(NamedTuple):
 def read_wind(path: Path) -> WindData:
     """Return the wind in a file."""
     ending = path.suffix.lower()
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder")
     if ending in (".csv", ".txt", ".parquet"):
         raise InputError(f"{path}: is a table; give a time series as time_series: {{file: {path.name}}}")
     if ending not in FILES:

@@ -23,7 +23,7 @@ from leeward.study.scenarios import (
 )
 from leeward.study.sources import Label, Shelf, Source
 from leeward.study.spec import KEPT, DrawSpec, ScenarioFile, StudySpec, TargetsSpec
-from leeward.study.wind import Series, Wind, read_wind, site_wind, windows_of
+from leeward.study.wind import Series, Wind, read_wind, site_wind, site_with, windows_of
 from leeward.wording import listed
 
 SERIES = ("farm_power", "turbine_power")
@@ -65,6 +65,7 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
     with document.at("scenarios"):
         _check_scenarios(scenarios, winds, isinstance(spec.scenarios, DrawSpec))
         _check_overlaps(scenarios, layouts, targets, shelf.turbines)
+        _check_places(scenarios, winds, layouts, targets)
     wake_model = _wake_model(spec, shelf, scenarios, document)
     scenarios.sort(key=lambda scenario: scenario.number)
     if len(scenarios) * len(targets) > MOST_TASKS:
@@ -123,7 +124,9 @@ def _winds(spec: StudySpec, shelf: Shelf, document: Document) -> dict[str, Wind]
             continue
         with document.at(*(("wind",) if spec.winds is None else ("winds", name))):
             is_site = wind.site is not None
-            winds[name] = site_wind(wind, document.folder) if is_site else read_wind(wind, document.folder)
+            winds[name] = (
+                site_wind(wind, document.folder, document.remarks) if is_site else read_wind(wind, document.folder)
+            )
     _demand_equal_series(winds, document)
     return winds
 
@@ -217,6 +220,23 @@ def _check_overlaps(scenarios: list[Scenario], layouts: Catalogue, targets: list
             is_together = _end(one) > other.first and _end(other) > one.first
             if is_together and overlap(one.layout, other.layout):
                 raise _overlap_error(one, layouts, one.layout, other.layout, f"another neighbour ({other.where})")
+
+
+def _check_places(scenarios: list[Scenario], winds: Mapping[str, Wind], layouts: Catalogue, targets: list[int]) -> None:
+    """Raise InputError for turbines where the wind of their scenario is not known."""
+    default = next(iter(winds))
+    fields = {name: site_with(wind, None).field for name, wind in winds.items()}
+    checked = set()
+    for scenario in scenarios:
+        name = scenario.overrides.get("wind", default)
+        field = fields[name]
+        for place in [*targets, *(row.layout for row in scenario.neighbours)]:
+            if field is not None and (name, place) not in checked:
+                checked.add((name, place))
+                try:
+                    field.check_places(*layouts.place(place), f"{layouts.names[place]}, turbine ")
+                except InputError as error:
+                    raise InputError(f"{scenario.where}: {error}") from error
 
 
 def _end(row: Standing) -> float:

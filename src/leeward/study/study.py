@@ -62,11 +62,11 @@ class Neighbour(Placed):
 class Study:
     """Target layouts x scenarios, with wind, wake model and cases. Make one with `leeward.study.load_study`.
 
-    It never changes: `with_overrides` returns a new one. data: its content as arrays.
+    It never changes: `with_overrides` returns a new one. data: its content as arrays. remarks: how files were read.
     """
 
-    def __init__(self, data: StudyData) -> None:
-        self.data = data
+    def __init__(self, data: StudyData, remarks: Sequence[str] = ()) -> None:
+        self.data, self.remarks = data, tuple(remarks)
         self.name, self.crs = data.name, data.crs
         self.cases, self.keep = data.cases, data.keep
         self.execution: Execution = data.execution
@@ -110,7 +110,7 @@ class Study:
                 given[section] = {**known, **given[section]}
         data = {"execution": {**self.execution.model_dump(exclude_unset=True), **given}}
         execution = validated(Defaults, Document(f"the options of {self.name}", data)).execution
-        return Study(StudyData(**{**vars(self.data), "execution": execution}))
+        return Study(StudyData(**{**vars(self.data), "execution": execution}), self.remarks)
 
     def __repr__(self) -> str:
         return f"<Study {self.name}: {len(self.targets)} target(s) x {len(self.scenarios)} scenario(s)>"
@@ -156,6 +156,15 @@ class Study:
         """The number of steps; 0 if the wind is a rose."""
         wind = next(iter(self.data.winds.values()))
         return len(wind) if isinstance(wind, Series) else 0
+
+    def describe_winds(self) -> list[str]:
+        """Return a description of each wind, with its name if there are several."""
+        found = []
+        for name, wind in self.data.winds.items():
+            on_grid = wind.site is not None if isinstance(wind, Series) else False
+            what = site_with(wind, None).describe() if on_grid or not isinstance(wind, Series) else "a time series"
+            found.append(what if len(self.data.winds) == 1 else f"{name}, {what}")
+        return found
 
     def result_bytes(self) -> dict[str, int]:
         """Return the bytes of each kept quantity in one result, that of the largest target."""
@@ -368,7 +377,8 @@ def load_study(source: str | os.PathLike[str] | Mapping[str, Any]) -> Study:
         raise InputError(f"the study is {source!r:.60}; expected the path of a YAML file, or a dict")
     if isinstance(document.data, Mapping) and "packed" in document.data and not isinstance(source, Mapping):
         return Study.from_text(Path(str(source)).read_text(encoding="utf-8"), document.where)
-    study = Study(resolved(validated(StudySpec, document), document))
+    data = resolved(validated(StudySpec, document), document)
+    study = Study(data, document.remarks)
     with document.at("scenarios"):
         study.demand_computable()
     return study

@@ -103,11 +103,14 @@ def _same_site(now: SiteSpec | None, then: SiteSpec | None) -> bool:
     return canonical(site_settings(now)) == canonical(site_settings(then))
 
 
-def site_wind(spec: WindSpec, folder: Path | None) -> Wind:
-    """Return the wind of a study that names a site, as a series if the site is a time series on a grid."""
+def site_wind(spec: WindSpec, folder: Path | None, remarks: list[str] | None = None) -> Wind:
+    """Return the wind of a study that names a site, as a series if the site is a time series on a grid.
+
+    remarks: gets notes on how a file was read.
+    """
     if spec.site is None:
         raise TypeError("the wind has no site")
-    site = complete_site(spec.site, folder)
+    site = complete_site(spec.site, folder, remarks)
     if site.field is None or site.field.kind != "series":
         if spec.hours_per_step or spec.start:
             raise InputError("has a site that is no time series, so hours_per_step and start do not apply; remove them")

@@ -247,18 +247,25 @@ class WindFarm:
         return power, by_x, by_y
 
     def local_wind(self, x: npt.ArrayLike, y: npt.ArrayLike) -> dict[str, Array]:
-        """Return the wind without wakes at each of the farm's turbines, in all conditions of a site where it varies.
+        """Return the wind without wakes at each turbine, neighbours last, in all conditions of a site where it varies.
 
-        local_wind_speed_m_s, local_probability: shape (turbines, directions, speeds); local_air_density_kg_m3: the
-        same, or one number.
+        Shape (turbines, directions, speeds); local_air_density_kg_m3 may be one number.
         """
-        speed, weight, density = self._free_wind(self._placed(x, y))
-        density = np.asarray(density * AIR_DENSITY)
-        speed = np.array(np.broadcast_to(speed, weight.shape))
+        places, local = self._placed(x, y), self._local
+        if local is None:
+            raise InputError("the wind is the same everywhere; its conditions are in `site.conditions`")
+        wind = self._engine.wind_at(self._wind, local, places)
+        density = self._by_condition(wind.density) if len(wind.density) else np.ones(())
+        every = (len(places.x), *self.site.conditions.speed.shape)
+        speed, weight, intensity = (
+            np.array(np.broadcast_to(self._by_condition(values), every))
+            for values in (wind.speed, wind.weight, wind.turbulence_intensity)
+        )
         return {
             "local_wind_speed_m_s": speed,
-            "local_probability": np.array(weight),
-            "local_air_density_kg_m3": density if density.size > 1 else density.ravel()[0],
+            "local_probability": weight,
+            "local_turbulence_intensity": intensity,
+            "local_air_density_kg_m3": density * AIR_DENSITY,
         }
 
     def mean_free_wind(

@@ -113,6 +113,8 @@ class FieldData:
     def __post_init__(self) -> None:
         checks.one_of(self.kind, KINDS, f"{self.source}: kind")
         checks.one_of(self.distances, DISTANCES, f"{self.source}: distances")
+        if not isinstance(self.extrapolate, bool | np.bool_):
+            raise InputError(f"{self.source}: extrapolate is {self.extrapolate!r:.60}; expected True or False")
         for name, axis in (("x", self.x), ("y", self.y), ("h", self.heights)):
             check_axis(axis, name, self.source)
         checks.angles(checks.finite_array(self.directions, f"{self.source}: wd"))  # NaN would crash the kernels
@@ -163,6 +165,10 @@ class FieldData:
         """Return a phrase for a point of the grid."""
         x = f"x = {self.x[min(column, len(self.x) - 1)]:.10g}"
         return f"{x}, y = {self.y[min(row, len(self.y) - 1)]:.10g}"
+
+    def _at_level(self, level: int) -> str:
+        height = self.heights[min(level, len(self.heights) - 1)]
+        return "" if height == ANY_HEIGHT else f", height {height:g} m"
 
     def _check_speeds(self) -> None:
         """Raise InputError unless the speeds are those of bins, or of the steps of a series."""
@@ -224,7 +230,7 @@ class FieldData:
         low, high, expected = LIMITS[name]
         if name not in unused(self.distances) and any_missing(values).all():
             missing = np.flatnonzero(np.isnan(values).all(axis=(0, 1, 2)))
-            part = "step" if name.startswith("series_") else "value"
+            part = "step" if name.startswith("series_") else "value" if name == "probability" else "sector"
             which = f" in {part} {missing[0]}" if len(missing) and values.shape[3] > 1 else ""
             raise InputError(
                 f"{self.source}: {name} is missing (NaN) at all points{which}; expected values of the wind"
@@ -235,8 +241,8 @@ class FieldData:
         for row, column, level, n in np.argwhere(bad)[:1]:
             found = values[row, column, level, n] * (AIR_DENSITY if name == "density" else 1.0)
             raise InputError(
-                f"{self.source}: {name} is {found:g} at {self.where(row, column)}, "
-                f"height {self.heights[min(level, len(self.heights) - 1)]:g} m (value {n}); expected {expected}"
+                f"{self.source}: {name} is {found:g} at {self.where(row, column)}{self._at_level(level)} (value {n}); "
+                f"expected {expected}"
             )
 
     def _check_sums(self) -> None:
@@ -299,12 +305,17 @@ def check_axis(axis: Array, name: str, source: str) -> None:
     for i in np.flatnonzero(np.diff(axis) <= 0)[:1]:
         raise InputError(
             f"{source}: {name}[{i + 1}] is {axis[i + 1]:.10g} after {axis[i]:.10g}; expected increasing coordinates "
-            f"(sort the file by {name})"
+            f"({'remove one of them' if axis[i + 1] == axis[i] else f'sort the file by {name}'})"
         )
 
 
-def check_same_crs(of_grid: str, crs: str) -> None:
-    """Raise InputError unless the grid of the wind and the areas or layouts have the same coordinate system."""
+def check_same_crs(of_grid: str | None, crs: str | None) -> None:
+    """Raise InputError if the grid of the wind and the areas or layouts are in different coordinate systems.
+
+    None: not known.
+    """
+    if of_grid == crs or of_grid is None or crs is None:
+        return
     import pyproj
 
     try:
@@ -313,7 +324,7 @@ def check_same_crs(of_grid: str, crs: str) -> None:
         raise InputError(f"names the unknown coordinate system {of_grid!r:.60}") from error
     if not known.equals(pyproj.CRS.from_user_input(crs), ignore_axis_order=True):
         raise InputError(
-            f"has wind in {known.name}, but the areas or layouts are in {crs}; expected one coordinate system: "
+            f"the wind is in {known.name}, but the areas or layouts are in {crs}; expected one coordinate system: "
             "reproject the file of the wind, or set `crs` for the areas"
         )
 

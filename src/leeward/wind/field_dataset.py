@@ -84,6 +84,11 @@ def field_of(data: "xarray.Dataset", where: str, options: FieldOptions, notes: l
     values = dict(_values(data, where, kind, speeds))
     if "turning" in values:
         notes.append(NO_TURNING.format(name))
+    for axis, along in (("x", "east and west"), ("y", "north and south")):
+        if axis in data.coords and data[axis].size == 1:
+            notes.append(
+                f"{name}: has a single {axis}, {data[axis].item():.10g}: its values are used everywhere {along}"
+            )
     heights = _axis(data, "h")
     if len(heights) > 1 and options.shear is not None:
         notes.append(f"{name}: the wind speeds at its {len(heights)} heights are multiplied by the shear as well")

@@ -210,7 +210,7 @@ def _load(file: Path) -> "xarray.Dataset":
     import xarray
 
     if not file.is_file():
-        raise InputError(f"{file}: no such file")
+        raise InputError(f"{file}: no such file or folder")
     try:
         return xarray.load_dataset(file)
     except (OSError, ValueError) as error:
