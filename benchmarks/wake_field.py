@@ -17,6 +17,11 @@ from wake import ONE_CORE, cpu_name, fastest, layout, os, peak_mb, peer_farm
 
 POINTS, SECTORS = 50, 12
 GRIDS = (50, 200)  # points along each axis, for the growth of memory
+TERRAIN = {  # what varies besides, and the option `distances`
+    "turbulence": "straight",
+    "elevated": "elevated",
+    "terrain_following": "terrain_following",
+}
 
 
 def field(points=POINTS):
@@ -50,8 +55,26 @@ def farm(kind):
     from leeward.campaign import builtin
     from leeward.wind import Site, WindFarm
 
-    site = builtin.site() if kind == "uniform" else Site.from_dataset(field(int(kind)))
+    if kind == "uniform":
+        site = builtin.site()
+    elif kind in TERRAIN:
+        site = Site.from_dataset(hills(), distances=TERRAIN[kind])
+    else:
+        site = Site.from_dataset(field(int(kind)))
     return WindFarm(site, builtin.turbines()[5])
+
+
+def hills():
+    """The field with turbulence that varies too, bins of local speeds, and hills of 200 m."""
+    data = field()
+    steps = np.linspace(0.0, 2.0 * np.pi, POINTS)
+    hill = 0.5 * (np.sin(3.0 * steps)[:, None] * np.cos(2.0 * steps) + 1.0)
+    changed = {
+        "TI": (("x", "y"), float(data["TI"]) * (1.2 - 0.4 * hill)),
+        "Speedup": (("x", "y"), 0.95 + 0.1 * hill),
+        "Elevation": (("x", "y"), 200.0 * hill),
+    }
+    return data.assign(changed).assign_attrs(speed_bins="local")
 
 
 def evaluation(kind):
@@ -139,6 +162,16 @@ def report(rounds, with_gradient):
     print(f"{'effort normal, CPU time':32}{a:10.2f} s{b:10.2f} s{b / a:9.2f}")
     memory = ", ".join(f"{ours[kind]['memory_mb']:.0f} MB on {kind} x {kind} points" for kind in grids)
     print(f"memory above import: {uniform['memory_mb']:.0f} MB uniform, {memory}\n")
+
+    print(f"{'relative to the uniform site':32}{'AEP':>12}{'gradient':>12}")
+    rows = {"Weibull parameters, frequency": own}
+    terrain = best("evaluation", list(TERRAIN), rounds, "gradient_s")
+    rows |= {"and speed-up, TI, local bins": terrain["turbulence"]}
+    rows |= {f"and distances {kind}": terrain[kind] for kind in ("elevated", "terrain_following")}
+    for label, found in rows.items():
+        ratios = (found[name] / uniform[name] for name in ("aep_s", "gradient_s"))
+        print(f"{label:32}" + "".join(f"{ratio:12.2f}" for ratio in ratios))
+    print()
 
     theirs = min((measure("peer", "aep") for _ in range(rounds)), key=lambda each: each["seconds"])
     print(f"{'the same field':32}{'PyWake':>12}{'leeward':>12}{'times':>9}   agree to")
