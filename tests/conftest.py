@@ -49,6 +49,22 @@ def _no_user_defaults(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that were saved."""
+    from matplotlib.figure import Figure
+
+    figures = []
+    save = Figure.savefig
+
+    def note(figure, *arguments, **options):
+        figures.append(figure)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", note)
+    return figures
+
+
 @pytest.fixture(scope="session")
 def site_figures():
     return yaml.safe_load((BUILTIN / "site.yaml").read_text())

@@ -125,6 +125,7 @@ def test_nearly_equal_types_are_compared_by_aep(tmp_path):
     assert not seen.comparison_remark
 
 
+@pytest.mark.slow
 def test_the_best_is_the_one_with_the_highest_capacity_factor(path, campaign):
     seen = observe(path)
     cells = seen.snapshot.cells

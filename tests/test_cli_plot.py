@@ -6,7 +6,6 @@ import shutil
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward import open_layouts
@@ -39,20 +38,6 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The figures that were saved."""
-    figures = []
-    save = Figure.savefig
-
-    def note(figure, *arguments, **options):
-        figures.append(figure)
-        save(figure, *arguments, **options)
-
-    monkeypatch.setattr(Figure, "savefig", note)
-    return figures
-
-
 def plot(folder, *arguments):
     return leeward_here("plot", *arguments, cwd=folder)
 
@@ -71,6 +56,7 @@ def test_every_kind(made, tmp_path, kind):
     assert sorted(made.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_the_same_from_a_run_and_from_a_file(made, tmp_path):
     shutil.copy(made / "layouts.h5", tmp_path / "alone.h5")
     for source, name in ((made / "layouts.run", "a.svg"), ("alone.h5", "b.svg")):
@@ -78,6 +64,7 @@ def test_the_same_from_a_run_and_from_a_file(made, tmp_path):
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
+@pytest.mark.slow
 def test_vector_files_tell_what_they_show(made, aeps, tmp_path):
     assert plot(made, "map", "-o", tmp_path / "map.svg").returncode == 0
     text = (tmp_path / "map.svg").read_text(encoding="utf-8")
@@ -243,6 +230,7 @@ def test_a_folder_of_files(tmp_path, drawn):
     assert len(drawn[0].axes[0].collections[0].get_offsets()) == 2  # the seeds whose AEP is known
 
 
+@pytest.mark.slow
 def test_absent_empty_and_damaged_are_three_answers(made, tmp_path):
     content = (made / "layouts.h5").read_bytes()
     (tmp_path / "cut.h5").write_bytes(content[: len(content) // 2])

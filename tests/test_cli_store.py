@@ -380,6 +380,7 @@ def test_merge_skips_and_says_what_is_missing(inside, tmp_path, campaign):
     assert "leeward run campaign.yaml -o m.h5 --adopt m.h5" in out
 
 
+@pytest.mark.slow
 def test_merge_of_a_run_knows_its_campaign(paths, campaign, inside, tmp_path):
     store(paths, campaign, *campaign.tasks())
     code, out, _ = inside("merge", "layouts.run", "-o", "m.h5", "--remove-sources", "--quiet")
@@ -391,6 +392,7 @@ def test_merge_of_a_run_knows_its_campaign(paths, campaign, inside, tmp_path):
     assert inside("status", "m.h5")[0] == 0
 
 
+@pytest.mark.slow
 def test_merge_conflict(inside, tmp_path):
     write_foreign_file(tmp_path / "a.h5", [(0, 0, 0)])
     write_foreign_file(tmp_path / "b.h5", [(0, 0, 0)], layout=layout_of(Key(0, 0, 1)), aep=200.0)

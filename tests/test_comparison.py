@@ -43,6 +43,7 @@ def write_foreign(path, layout, aep):
         group.attrs["diameter"] = 195.0
 
 
+@pytest.mark.slow
 def test_a_shard_of_another_campaign(folder):
     alien = shard(folder, "one", 1)
     shutil.copy(shard(folder, "two", 1), alien)
@@ -85,6 +86,7 @@ def test_another_number_of_turbines(folder):
     assert leeward_here("check", "odd.h5", cwd=folder).returncode == 0  # nobody knows its campaign
 
 
+@pytest.mark.slow
 def test_a_farm_that_was_moved(folder):
     """The AEP is the same there."""
     campaign = load(folder / "one" / "campaign.yaml")

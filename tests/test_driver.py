@@ -31,6 +31,7 @@ def test_same_seed_same_bytes(problem):
     assert one.x.tobytes() != other.x.tobytes()
 
 
+@pytest.mark.slow
 def test_threads_change_nothing(problem):
     farms = [WindFarm(builtin.site(), problem.farm.turbine, threads=threads) for threads in (1, 3)]
     one, three = (optimise(LayoutProblem(f, problem.area, 12, spacing_m=720), 5, effort="fast") for f in farms)
@@ -72,6 +73,7 @@ def clock(monkeypatch):
     monkeypatch.setattr(importlib.import_module("leeward.layout.driver"), "time", moved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stochastic", [False, True])
 def test_the_work_of_a_time_budget_gives_the_same_bytes(problem, stochastic, turbine, clock):
     if stochastic:
@@ -85,6 +87,7 @@ def test_the_work_of_a_time_budget_gives_the_same_bytes(problem, stochastic, tur
     assert counted.x.tobytes() == timed.x.tobytes()
 
 
+@pytest.mark.slow
 def test_efforts_are_amounts_of_work(small_site, turbine):
     problem = LayoutProblem(WindFarm(small_site, turbine), SHAPES["concave"], 6, spacing_m=720)
     fast, normal = (optimise(problem, 0, recipe="random+refine", effort=effort) for effort in ("fast", "normal"))

@@ -290,6 +290,7 @@ def test_what_is_not_there(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["empty.h5"]
 
 
+@pytest.mark.slow
 def test_results_without_a_campaign(tmp_path):
     write_own_file(tmp_path / "layouts.h5", [own_result(), own_result(seed=1)], crs="EPSG:25832")
     done = leeward_here("export", "-o", "all.csv", cwd=tmp_path)
@@ -328,6 +329,7 @@ def test_a_campaign_that_is_not_that_of_the_results(run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["other.yaml"]
 
 
+@pytest.mark.slow
 def test_damaged_results_are_left_out(run, tmp_path):
     shutil.copy(run / "layouts.h5", tmp_path / "layouts.h5")
     with h5py.File(tmp_path / "layouts.h5", "r+", libver="v110") as file:

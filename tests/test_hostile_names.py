@@ -67,6 +67,7 @@ def workers(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -136,6 +137,7 @@ ODD_VALUES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["words", *(pytest.param(kind, marks=pytest.mark.slow) for kind in list(ODD_VALUES)[1:])]
 )

@@ -129,6 +129,7 @@ print(kernel(loop, "share", Path(formulas.__file__))(12.0))
 """
 
 
+@pytest.mark.slow
 def test_an_edited_formula_gives_the_new_number(tmp_path):
     """Numba's own cache does not notice the edit: the formula and the loop are in different files."""
     cache, folder = tmp_path / "cache", tmp_path / "source"
@@ -277,6 +278,7 @@ def test_a_process_that_dies_while_compiling_holds_nobody_up(tmp_path):
     assert finish(start(cache, WITHOUT_WAITING))[0] == ANSWER
 
 
+@pytest.mark.slow
 def test_a_call_that_failed_does_not_block_the_next(tmp_path):
     """An exception interrupts the first call while it compiles; the second call must find the lock free."""
     interrupted = WITHOUT_WAITING.replace(
@@ -314,6 +316,7 @@ def test_a_damaged_file_is_made_again(tmp_path, warm, damage):
     assert path.read_bytes() != bytes(content)
 
 
+@pytest.mark.slow
 def test_an_unusable_folder_is_reported_and_costs_no_result(tmp_path):
     occupied = tmp_path / "occupied"
     occupied.write_text("a file where the folder should be")
@@ -329,6 +332,7 @@ def folder_in(cache, monkeypatch):
     return caching.cache_folder.__wrapped__()
 
 
+@pytest.mark.slow
 def test_a_folder_open_to_others_is_not_used(tmp_path):
     private = tmp_path / OURS
     private.mkdir(mode=0o777)
@@ -385,6 +389,7 @@ def test_a_relative_name_of_the_folder_survives_a_change_of_directory(tmp_path, 
     assert folder_in("cache", monkeypatch) == tmp_path / "cache" / OURS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0o775, 0o1777])
 def test_a_shared_folder_stays_as_it_is(tmp_path, mode):
     """People name a scratch folder that others use too: leeward makes a private folder inside it."""
@@ -432,6 +437,7 @@ if way == "link":
 """
 
 
+@pytest.mark.slow
 @as_root
 @pytest.mark.parametrize("way", ["folder", pytest.param("link", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", [pytest.param(0o770, marks=pytest.mark.slow), 0o777])
@@ -552,6 +558,7 @@ for number in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF):
 )
 
 
+@pytest.mark.slow
 def test_without_locking_every_process_compiles_for_itself(tmp_path):
     assert finish(start(tmp_path, NO_LOCKING)) == ("\n".join([ANSWER] * 4), "")
     assert len(kernels(tmp_path)) == 4
@@ -568,6 +575,7 @@ def test_a_lock_that_cannot_be_opened_costs_no_result(tmp_path, warm):
     assert kernels(cache) == [path]
 
 
+@pytest.mark.slow
 def test_a_file_in_the_place_of_the_kernels_costs_no_result(tmp_path, warm):
     cache = tmp_path / "cache"
     folder = cache / kernels(warm)[0].parent.relative_to(warm)
@@ -793,6 +801,7 @@ class TopHat(WakeModel):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_new_model_is_one_file(tmp_path, compiled):
     """In the table of the wake models it has a name; from a custom file it is `module:Name`, or an object."""

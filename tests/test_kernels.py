@@ -10,7 +10,8 @@ import pytest
 from conftest import default_first
 from leeward.errors import InputError
 from leeward.wind import Site, Turbine, WakeModel, WindFarm, known_wake_models
-from leeward.wind.kernels.numerics import exp_below_zero, log_of_ratio
+from leeward.wind.kernels.data import curves_of
+from leeward.wind.kernels.numerics import exp_below_zero, find_piece, log_of_ratio
 from leeward.wind.overlap import overlap_factors
 from leeward.wind.wake_models import BastankhahGaussian, Formulas, Jensen, custom_model, wake_model
 from leeward.wind.wake_models.base import Range, Rotor
@@ -49,6 +50,13 @@ def test_logarithm():
     for logarithm in (log_of_ratio, numba.njit(lambda n, d: log_of_ratio(n, d))):
         ours = [logarithm(3.7 * r, 3.7) for r in ratios]
         np.testing.assert_allclose(ours, np.log(ratios), rtol=2e-15, atol=1e-15)
+
+
+def test_a_speed_that_is_no_number_is_no_index():
+    """The formulas of a custom model may give NaN, which would read anywhere in memory."""
+    curves = curves_of([turbine.curve for turbine in TYPES])
+    for piece in (find_piece, numba.njit(lambda speed, kind, curves: find_piece(speed, kind, curves))):
+        assert [piece(math.nan, kind, curves) for kind in range(2)] == curves.first_piece[:, 0].tolist()
 
 
 def test_exponential():

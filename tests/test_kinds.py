@@ -93,6 +93,7 @@ def test_damage_and_nonsense_show(run):
     assert not report.is_well
 
 
+@pytest.mark.slow
 def test_packed_and_merged(run):
     keys = list(ShardPaths(run).keys)
     packed = pack(run, keys[:10], run.new_pack(), {})

@@ -138,6 +138,7 @@ def test_a_damaged_output_is_made_anew_and_kept(run):
 # --- sources of all kinds --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sources_of_all_kinds_and_the_same_again(run, tmp_path, output):
     other = write_own_file(tmp_path / "other.h5", [own_result(farm=1), own_result()], campaign="old: 1", created="2025")
     foreign = write_foreign_file(tmp_path / "worker_1.h5", [(2, 0, 0)])

@@ -141,6 +141,7 @@ def test_numbers_need_no_campaign():
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_names_on_the_command_line(campaign, tmp_path):
     results = [own_result(farm, kind, 0, turbines=3) for farm in range(8) for kind in range(2)]
     write_own_file(tmp_path / "layouts.h5", results, campaign=campaign.frozen_text())

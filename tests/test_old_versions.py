@@ -208,6 +208,7 @@ def test_merge_again_over_the_old_file(sample, name):
     assert_results(folder / "layouts.h5", name, STORED[name][1])
 
 
+@pytest.mark.slow
 def test_salvage_of_another_script_s_file(sample):
     folder = sample("adopted")
     done = leeward_here("salvage", "foreign.h5", "-o", "salvaged.h5", "--json", cwd=folder)
@@ -238,6 +239,7 @@ def test_a_run_in_python_computes_nothing(sample, monkeypatch):
     assert_results("layouts.h5", "finished")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "campaign", ["campaign.yaml", pytest.param("layouts.run/campaign.yaml", marks=pytest.mark.slow)]
 )
@@ -257,6 +259,7 @@ def test_an_interrupted_run_computes_what_is_missing(sample, campaign):
     assert (events.count("run-began"), events.count("run-ended"), events.count("quarantine")) == (5, 3, 1)
 
 
+@pytest.mark.slow
 def test_a_custom_recipe_goes_on(sample):
     """One task has failed, another one was in the hand of a worker when its run was killed."""
     folder = sample("custom")
@@ -276,6 +279,7 @@ def test_refined_layouts_are_not_mixed_with_those_of_this_version(sample):
     assert {path: path.read_bytes() for path in folder.rglob("*.h5")} == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("same_method")
 def test_a_run_with_packs_goes_on(sample):
     folder = sample("packed")

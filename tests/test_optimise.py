@@ -223,6 +223,7 @@ def test_the_default_effort_beats_the_best_published_layout_of_case_study_3():
     assert min(solution.aep_gwh for solution in found) * 1e3 > figures["published_mwh"]["best_found_in_the_literature"]
 
 
+@pytest.mark.slow
 def test_a_race_finds_more_than_one_descent(monkeypatch):
     """On a rose of few directions the start decides."""
     problem, _ = case_study_3()

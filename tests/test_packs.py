@@ -212,6 +212,7 @@ def twice(run, first):
     return first
 
 
+@pytest.mark.slow
 def test_a_result_in_a_pack_and_a_shard_counts_once(run, twice):
     results, others = answers(run)
     assert results == list(ALL)
@@ -239,6 +240,7 @@ def test_the_same_in_two_packs(run, twice):
     assert {type(one) for one in others} == {Doubled}
 
 
+@pytest.mark.slow
 def test_another_result_of_a_key_is_named_and_put_aside(run, first):
     """What was stored first counts, and nothing is deleted."""
     store_result(run, own_result(seed=1, aep=7.0))
@@ -406,6 +408,7 @@ def test_a_shard_that_is_gone_without_packs_is_missed(run, monkeypatch):
     assert not check([run.root]).is_well
 
 
+@pytest.mark.slow
 def test_merging_from_a_run_directory(run, twice, tmp_path):
     output = tmp_path / "other.h5"
     report = merge([run.root], output)
@@ -416,6 +419,7 @@ def test_merging_from_a_run_directory(run, twice, tmp_path):
     assert removed.results == 8
 
 
+@pytest.mark.slow
 def test_salvage_of_a_run_directory(run, first, tmp_path):
     content = first.read_bytes()
     first.write_bytes(bytes(100) + content[100:])
@@ -560,6 +564,7 @@ def test_killed_again_and_again_while_it_packs(tmp_path, calm):
     assert sorted(key.seed for key in (set(check([paths.root]).keys))) == list(range(14))
 
 
+@pytest.mark.slow
 def test_a_damaged_pack_costs_only_what_is_lost(tmp_path, finished, calm):
     paths = copy(finished, tmp_path)
     paths.output.unlink()

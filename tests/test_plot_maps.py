@@ -64,6 +64,7 @@ def test_labels_of_very_many_farms_do_not_lie_over_each_other(ax):
     assert not [1 for a, b in itertools.combinations(boxes, 2) if a.overlaps(b)]
 
 
+@pytest.mark.slow
 def test_a_map_of_very_many_farms_fills_the_figure():
     figure = plots.best_layouts_figure(farms_in_rows(11, 10))
     figure.draw_without_rendering()

@@ -220,20 +220,6 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """The figures that were saved."""
-    figures = []
-    save = Figure.savefig
-
-    def note(figure, *arguments, **options):
-        figures.append(figure)
-        save(figure, *arguments, **options)
-
-    monkeypatch.setattr(Figure, "savefig", note)
-    return figures
-
-
 def plot(folder, *arguments):
     return leeward_here("plot", *arguments, "--points", "10", cwd=folder)
 
@@ -262,6 +248,7 @@ def best_layouts(made, kind=None):
     return [result.layout.T.tolist() for result in best]
 
 
+@pytest.mark.slow
 def test_the_best_layouts_are_on_top(made, tmp_path, drawn):
     for source in ("layouts.run", "layouts.h5"):
         assert plot(made, "resource", source, "-o", tmp_path / "a.svg").returncode == 0
@@ -276,6 +263,7 @@ def test_the_best_layouts_are_on_top(made, tmp_path, drawn):
     assert drawn[2].axes[1].get_ylabel() == "mean free wind speed at 140 m above ground, m/s"
 
 
+@pytest.mark.slow
 def test_one_layout_by_its_key(made, tmp_path, drawn):
     wanted = ["--quantity", "gross-yield", "--sector", "2"]
     assert plot(made, "resource", "--key", "east/high/1", *wanted, "-o", tmp_path / "a.svg").returncode == 0

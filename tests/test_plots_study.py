@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from leeward.errors import InputError
 from leeward.plots import regret, study
@@ -218,20 +217,6 @@ def made(tmp_path_factory):
     write_study(folder)
     write_study(folder, "short.h5", changed=lambda result: dataclasses.replace(result, farm_power_mw=None))
     return folder
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """The figures that were saved."""
-    figures = []
-    save = Figure.savefig
-
-    def note(figure, *arguments, **options):
-        figures.append(figure)
-        save(figure, *arguments, **options)
-
-    monkeypatch.setattr(Figure, "savefig", note)
-    return figures
 
 
 @pytest.mark.parametrize(

@@ -238,6 +238,7 @@ def test_turbines_that_a_run_could_not_place(file, run):
     assert "--retry-failed does not help" in out
 
 
+@pytest.mark.slow
 def test_what_is_there_already(file, run, tmp_path):
     assert run(file(), "--engine", "inline", "-q")[0] == 0
     before = sorted(tmp_path.rglob("*"))

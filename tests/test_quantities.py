@@ -61,6 +61,7 @@ def check_units(data, columns):
 # --- arrays and tables -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_layouts_as_arrays_and_tables(folder, tmp_path):
     columns = (*LAYOUT_COLUMNS, *TURBINE_COLUMNS)
     with open_results(folder / "layouts.run") as layouts:

@@ -130,6 +130,7 @@ def test_case_study_3_as_published():
 # updates
 
 
+@pytest.mark.slow
 def test_only_a_better_layout_replaces_a_record(folder, stored):
     best = stored[SMALL.name]
     turned = (best.x + 1j * best.y) * np.exp(0.1j) * (1 - 1e-12)
@@ -226,6 +227,7 @@ def test_score(stored, tmp_path):
     assert f"{SMALL.published_mwh:.3f} MWh, this layout {record.aep_mwh / SMALL.published_mwh - 1:+.4%}" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_accepted_layout_is_stored(stored, folder, tmp_path, monkeypatch, capsys):
     for name in ("TABLE", "PAGE"):
         path = getattr(record_files, name)
@@ -256,6 +258,7 @@ def test_score_rejects_a_violation(stored, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "says"),
     [

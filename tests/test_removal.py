@@ -130,6 +130,7 @@ def test_what_would_be_removed_is_what_is_removed(crashed, rivals, run, output):
     assert len(would) == 21
 
 
+@pytest.mark.slow
 def test_the_run_directory_of_sources_is_held(run, output):
     lock = Lock.take(run.lock)
     try:

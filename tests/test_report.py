@@ -194,6 +194,7 @@ def test_when_nothing_can_be_read(ran, tmp_path):
     assert '<article id="farm' not in text
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_second_chart_is_true(tmp_path):
     """Where there is one seed, nothing differs from its median."""
     turbines = [{"rated_power_mw": power, "rotor_diameter_m": 195, "hub_height_m": 121} for power in (10, 12)]

@@ -56,6 +56,7 @@ def crashed(tmp_path):
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before  # the sources stay as they are
 
 
+@pytest.mark.slow
 def test_one_command(crashed):
     folder, true = crashed
     looked = leeward_here("check", "layouts.h5_temp", cwd=folder)
@@ -170,6 +171,7 @@ def test_the_wake_engine_judges_and_not_the_stored_aep(tmp_path):
     assert merged.returncode == 0, merged.stderr  # what was adopted stands for its source
 
 
+@pytest.mark.slow
 def test_turbines_closer_than_a_rotor_are_adopted_only_on_demand(tmp_path):
     make_campaign(tmp_path, seeds=2, execution=INLINE)
     foreign_layout(tmp_path, "close.h5", 0, 100.0, apart=194.0)

@@ -436,6 +436,7 @@ def test_shards_damaged_and_removed_while_the_run_goes_on(tmp_path, earlier):
     assert len(list((run / "quarantine").glob("*.reason.json"))) == 1
 
 
+@pytest.mark.slow
 def test_only_some_tasks(tmp_path):
     make_campaign(tmp_path, seeds=5, farms=2, execution=INLINE)
     done = leeward_here("run", "campaign.yaml", "--only", "farm=1 seed=0:4:2", cwd=tmp_path)
@@ -550,6 +551,7 @@ def test_a_recipe_that_forks(tmp_path):
     assert len(digests(tmp_path / "layouts.h5")) == 4
 
 
+@pytest.mark.slow
 def test_a_recipe_is_imported_from_the_file_that_was_digested(tmp_path):
     """Other modules of its name, and of numpy's name beside it, are ignored: by a process that imports both first."""
     make_campaign(tmp_path, seeds=1, execution={"workers": 1})
@@ -573,6 +575,7 @@ def test_a_recipe_is_imported_from_the_file_that_was_digested(tmp_path):
     assert not list((tmp_path / "layouts.run" / "failures").iterdir())  # no task is blamed
 
 
+@pytest.mark.slow
 def test_from_python_in_a_script_without_a_guard(tmp_path):
     make_campaign(tmp_path, seeds=2, execution={"workers": 1})
     script = tmp_path / "study.py"

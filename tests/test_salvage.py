@@ -404,6 +404,7 @@ def test_coordinates_beyond_the_earth(crashed):
     assert sorted(results(folder / "m.h5")) == ["farm0_t0_s0"]
 
 
+@pytest.mark.slow
 def test_salvaged_layouts_are_inside_and_spaced(crashed):
     folder, _ = crashed
     campaign = load(folder / "campaign.yaml")
@@ -419,6 +420,7 @@ def test_salvaged_layouts_are_inside_and_spaced(crashed):
     assert results(folder / "s.h5")["farm0_t0_s0"].aep_gwh == campaign.recompute(Key(0, 0, 0), *layout(0))[0]
 
 
+@pytest.mark.slow
 def test_a_quarantine_that_is_named(tmp_path):
     """Files in it have names of their own."""
     make_campaign(tmp_path, seeds=2, execution={"engine": "inline"})
@@ -490,6 +492,7 @@ def test_salvaged_sources_are_never_removed(crashed):
     assert "recovered from layouts.h5_temp/worker_102.h5 (not-hdf5): 10 results" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_campaign_of_a_damaged_file_is_kept(tmp_path):
     make_campaign(tmp_path, seeds=4, execution={"engine": "inline"})
     assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0

@@ -116,6 +116,7 @@ def test_deep_check_computes_again(cli, paths, monkeypatch):
     assert "differs from what the wake engine computes" in text
 
 
+@pytest.mark.slow
 def test_merge_and_salvage(cli, paths, tmp_path):
     for word in ("merge", "salvage"):
         code, text = cli(word, paths.root, "-o", tmp_path / f"{word}.h5")

@@ -161,6 +161,7 @@ def evaluated(folder, scenarios, **changes):
     return leeward.evaluate(path, folder / "study.h5")
 
 
+@pytest.mark.slow
 def test_new_names_and_weights_need_no_computation(tmp_path):
     near = [NEAR | {"from_step": 3}]
     evaluated(tmp_path, [{"name": "one", "neighbours": near}, {"name": "two"}])
@@ -172,6 +173,7 @@ def test_new_names_and_weights_need_no_computation(tmp_path):
         assert study.to_xarray().weight.values.tolist() == [10.0, 1.0]
 
 
+@pytest.mark.slow
 def test_the_features_of_a_study_that_shrank(tmp_path):
     evaluated(tmp_path, [{"neighbours": [NEAR | {"from_step": step}]} for step in range(3)])
     evaluated(tmp_path, [{"neighbours": [NEAR | {"from_step": step}]} for step in range(2)])

@@ -35,6 +35,7 @@ def refused(folder, *words, message, code=2):
     assert message in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_is_not_overwritten_by_the_other_kind(both):
     before = {path: path.read_bytes() for path in both.rglob("*.run/campaign.yaml")}
     message = "layouts.run: holds layouts, but this run makes evaluations; choose another output with -o"
@@ -111,6 +112,7 @@ def test_a_batch_file_for_a_study(tmp_path):
     refused(tmp_path, "slurm-script", "study.yaml", "--seeds", 3, message="a study has no seeds")
 
 
+@pytest.mark.slow
 def test_a_zarr_folder_is_replaced(made, tmp_path):
     pytest.importorskip("zarr")
     for _ in range(2):

@@ -24,6 +24,7 @@ def undisturbed(tmp_path_factory):
     return digests(folder / "study.h5")
 
 
+@pytest.mark.slow
 def test_local_workers_give_the_same_digests(tmp_path, undisturbed):
     path = write_study(tmp_path, 8, execution={"engine": "local", "workers": 2})
     events = []
@@ -106,6 +107,7 @@ def test_a_campaign_file_is_not_a_study(tmp_path):
         work.adopt([], (), False, None, None)
 
 
+@pytest.mark.slow
 def test_the_command_prints_sizes_and_a_summary(tmp_path):
     from run_cases import leeward as command
 

@@ -68,6 +68,7 @@ def test_a_result_states_what_made_it(tmp_path):
     assert "method version" in leeward_here("show", "farm0_t0_s0", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_old_results_are_checked_and_merged_under_their_version(folder, upgrade):
     deep = leeward_here("check", "layouts.run", "--deep", cwd=folder)
     assert deep.returncode == 3  # as if this leeward had made them

@@ -465,6 +465,7 @@ def test_campaigns(paths, tmp_path):
     assert (len(found), len(problems)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_find_result(paths, tmp_path):
     store(paths, (0, 0, 0))
     merged_file(paths, (1, 0, 0))

@@ -236,6 +236,7 @@ def copied(paths, tmp_path):
     return copy, {path: path.read_bytes() for path in damageable(copy)}
 
 
+@pytest.mark.slow
 def test_damaged_run_directories(copied, capfd):
     copy, originals = copied
     rng = random.Random(9)

@@ -54,6 +54,7 @@ def finished(tmp_path_factory):
     return folder / "layouts.run"
 
 
+@pytest.mark.slow
 def test_nothing_is_written(finished):
     """Visiting all there is changes no file, no time, no folder."""
     before = contents(finished.parent)
@@ -160,6 +161,7 @@ def test_a_lone_file_with_its_index(finished, tmp_path):
         assert browser.text("/tasks.csv").count(",done,") == 2
 
 
+@pytest.mark.slow
 def test_files_without_a_campaign(tmp_path):
     own = write_own_file(tmp_path / "own.h5", [own_result(0, 0, 0), own_result(3, 1, 5)])
     foreign = write_foreign_file(tmp_path / "foreign.h5", [(0, 0, 0), (3, 1, 5)], aep=-5300.1)

@@ -77,7 +77,12 @@ SITES = {name: CASES[name].site(DIRECTIONS, SPEEDS) for name in POSSIBLE} | {
 }
 
 
-@pytest.mark.parametrize("name", SITES)
+QUICK = ("every degree", "series", "shear of a table")
+
+
+@pytest.mark.parametrize(
+    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in SITES]
+)
 def test_a_plant_keeps_its_wind(name, tmp_path):
     farm, x, y = saved(tmp_path / "plant.yaml", SITES[name])
     found = plant_farm(read_plant(tmp_path / "plant.yaml"))  # windIO's schema accepts it
@@ -126,6 +131,7 @@ def test_turbines_outside_the_grid(tmp_path):
         saved(tmp_path / "plant.yaml", site)
 
 
+@pytest.mark.slow
 def test_the_commands_take_such_a_plant(tmp_path):
     farm, x, y = saved(tmp_path / "plant.yaml", SITES["weibull"])
     done = leeward_here("aep", "plant.yaml", "--json", cwd=tmp_path)

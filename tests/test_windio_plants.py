@@ -285,6 +285,7 @@ def test_exported_plants_have_the_same_aep(case, tmp_path):
     assert not [remark for remark in again.campaign_remarks if "leaves open" in remark or "minimum_spacing" in remark]
 
 
+@pytest.mark.slow
 def test_a_problem_becomes_an_optimised_plant(tmp_path):
     """With one command; the rest of the plant is unchanged, and windIO accepts it."""
     path = saved(tmp_path)

@@ -59,6 +59,7 @@ def run(folder, *, count=6, engine="inline", factor=1.0, only=None, events=None)
     return run_work(work, RunPaths(folder / "roots.h5"), Options(only), [].append if events is None else events.append)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [pytest.param("inline", marks=pytest.mark.slow), "local"])
 def test_another_kind_of_work_is_computed_stored_merged_and_grows(tmp_path, engine):
     events = []

@@ -145,6 +145,7 @@ def test_a_worker_stopped_between_two_tasks(tmp_path, undisturbed):
     assert are_gone(stopped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "limits"), [pytest.param(2, {}, marks=slow), (1, {"START_LIMIT_S": 2.0})])
 def test_a_worker_stopped_while_it_starts(tmp_path, undisturbed, workers, limits):
     """Nobody waits for one of two; a single one is replaced when its time to start is over."""

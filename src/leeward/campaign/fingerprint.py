@@ -11,7 +11,6 @@ from leeward.campaign.site_spec import SiteSpec
 from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
-from leeward.wind.field_data import unused
 
 # Method versions: increased whenever the same settings give different numbers.
 METHOD_VERSION = 1  # of wake engine and placement, and so of all recipes
@@ -110,6 +109,8 @@ def site_settings(site: SiteSpec) -> dict[str, Any]:
         if site.table.kind == "exact":
             settings["table"].pop("kind")
     if site.field is not None:
+        from leeward.wind.field_data import unused  # imports numpy, which a campaign without a grid does not need
+
         for name in ("source", "crs", "extrapolate", "covered_degrees"):
             settings["field"].pop(name, None)
         for name in unused(site.field.distances):
