@@ -108,6 +108,7 @@ def test_a_campaign_with_custom_code_runs_and_resumes(tmp_path):
     assert "the file of the objective objectives_of_tests:NearCorner" in changed.stderr
 
 
+@pytest.mark.slow
 def test_a_run_says_that_a_custom_wake_model_has_no_derivatives(tmp_path):
     settings = {"optimiser": {"recipe": "random"}, "seeds": 1, "execution": INLINE}
     path = custom_campaign(tmp_path, wake_model="wakes_of_tests:Plain", **settings)

@@ -3,6 +3,7 @@
 import json
 import pickle
 
+import numba
 import numpy as np
 import pytest
 import xarray
@@ -11,7 +12,7 @@ import field_cases as cases
 from conftest import default_first
 from field_cases import BINS, CASES, HEIGHTS, WEIBULL, Case, X, Y
 from leeward.errors import InputError
-from leeward.wind import Neighbours, Site, Turbine, WindFarm
+from leeward.wind import Neighbours, Shear, Site, Turbine, WindFarm
 from leeward.wind.wake_models import BastankhahGaussian, wake_model
 from naive import NaiveField, effective_speeds
 from references import model_name as names
@@ -459,6 +460,7 @@ def test_a_series_against_a_slow_twin():
     np.testing.assert_array_equal(ours.condition_weight, 1.0 / SMALL_STEPS)
 
 
+@pytest.mark.slow
 @pytest.mark.tiny
 @pytest.mark.parametrize("name", SMALL_CASES)
 def test_every_question_runs_uncompiled_too(name):
@@ -480,3 +482,23 @@ def test_every_question_runs_uncompiled_too(name):
     np.testing.assert_allclose(free, gross, rtol=1e-12)
     assert alone.next_turbine_gain(x[:1], y[:1], x[1:], y[1:])[0] <= free[1]
     assert (alone.marginal_aep_gwh(x, y) <= gross).all()
+
+
+def test_kernels_are_compiled_once_for_every_kind_of_field():
+    """Arrays of xarray, which cannot be written, and whole numbers would be other types for the compiler."""
+    sites = [case.site() for case in CASES.values()]
+    frozen = cases.weibull_field()
+    for name in ("x", "y", "h"):
+        assert not frozen[name].values.flags.writeable
+    sites += [Site.from_dataset(frozen), Site.from_settings(Site.from_dataset(frozen).settings())]
+    sites += [Site.from_dataset(cases.WEIBULL, shear=Shear.power(0.1, height)) for height in (100, 100.0)]
+    kinds = set()
+    for site in sites:
+        local = site.conditions.local
+        kinds.add(
+            (
+                numba.typeof(site.field.values),
+                numba.typeof(local.rows(site.conditions.direction, site.conditions.speed)),
+            )
+        )
+    assert len(kinds) == 1

@@ -109,6 +109,7 @@ def windy_north():
     return Case(data).site(DIRECTIONS, SPEEDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [pytest.param("smart_start+refine", marks=pytest.mark.slow), "random+refine"])
 def test_without_wakes_all_turbines_move_to_the_windy_border(recipe, turbine):
     problem = problem_of(windy_north(), turbine, 5, wake_model="no_wake")

@@ -247,6 +247,7 @@ def test_polish_gains_on_the_full_rose(turbine):
     assert solution.aep_gwh == pytest.approx(problem.farm.aep_gwh(solution.x, solution.y), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_a_good_start_is_polished_and_never_lost():
     """From the end of another run: the first descent leads away from it, the polish does not."""
     problem, _ = case_study_3()

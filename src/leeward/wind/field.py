@@ -9,7 +9,7 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind.checks import CALM, Array
 from leeward.wind.field_data import ANY_HEIGHT, FieldData, Mask
-from leeward.wind.kernels.data import Field
+from leeward.wind.kernels.data import Field, kernel_array
 
 Integers = npt.NDArray[np.int64]
 
@@ -44,12 +44,12 @@ class WindField:
             names += weights if varies or (data.local_bins and has_speed) else []
         if data.distances != "straight":
             names.append("elevation")
-        arrays = {name: np.ascontiguousarray(given[name]) for name in names}
+        arrays = {name: kernel_array(given[name]) for name in names}
         if data.kind == "table" and given["probability"].shape[:3] != (1, 1, 1):
             arrays["cumulated"] = _cumulated(given["probability"], data.sectors)
         if "series_speed" in arrays:
             arrays["series_speed"] = np.maximum(arrays["series_speed"], CALM)
-        axes = (np.ascontiguousarray(axis) for axis in (data.x, data.y, data.heights))
+        axes = (kernel_array(axis) for axis in (data.x, data.y, data.heights))
         fields = Field(*axes, *(arrays.get(name, NONE) for name in Field._fields[3:]))
         return cls(data, fields, len(data.speeds) if data.kind == "table" else 0)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leeward.wind.checks import Array
 from leeward.wind.field import NONE, WindField
 from leeward.wind.field_data import SHEARS
-from leeward.wind.kernels.data import NO_PAIRS, Adjoints, Curves, Indices, Places, Rows, Wind
+from leeward.wind.kernels.data import NO_PAIRS, Adjoints, Curves, Indices, Places, Rows, Wind, kernel_array
 
 Integers = npt.NDArray[np.int64]
 
@@ -77,7 +77,7 @@ class FieldConditions:
         shear, height, value = 0, 1.0, np.zeros(len(direction))
         if field.data.shear is not None:
             given = field.data.shear
-            shear, height = 1 + SHEARS.index(given.kind), given.reference_height_m
+            shear, height = 1 + SHEARS.index(given.kind), float(given.reference_height_m)
             sector, _, _ = sectors_at(direction, len(given.values), False)
             value = np.array(given.values)[sector]
         with np.errstate(divide="ignore"):
@@ -89,12 +89,12 @@ class FieldConditions:
             *smooth,
             self.step,
             np.r_[False, same].astype(np.uint8),
-            np.ascontiguousarray(self.factor),
+            kernel_array(self.factor),
             np.array(speed, order="C"),
-            np.ascontiguousarray(self.turbulence_factor),
-            np.ascontiguousarray(edges),
+            kernel_array(self.turbulence_factor),
+            kernel_array(edges),
             field.bins,
-            field.data.local_bins,
+            bool(field.data.local_bins),
             shear,
             height,
             value,
@@ -111,8 +111,8 @@ def _kernels() -> Mapping[str, Any]:
 def values_at(field: WindField, values: Array, x: Array, y: Array, height: Array) -> Array:
     """Return values of shape (y, x, heights, n), interpolated at places; shape (places, n)."""
     found = np.empty((len(x), values.shape[3]))
-    places = (np.ascontiguousarray(axis, dtype=np.float64) for axis in (x, y, height))
-    _kernels()["fill_values"](field.values, np.ascontiguousarray(values), *places, found)
+    places = (kernel_array(axis) for axis in (x, y, height))
+    _kernels()["fill_values"](field.values, kernel_array(values), *places, found)
     return found
 
 
@@ -134,7 +134,7 @@ class LocalWind:
         weight = np.empty(shape if field.varies_weight else NO_ROWS.shape)
         turbulence = np.empty(shape if field.varies_turbulence else NO_ROWS.shape)
         density = np.empty(shape if field.values.density.shape[3] else (0, *shape[1:]))
-        places = (np.ascontiguousarray(values, dtype=np.float64) for values in (x, y, height))
+        places = (kernel_array(values) for values in (x, y, height))
         _kernels()["local_wind"](field.values, self.rows, begin, end, *places, speed, weight, turbulence, density)
         part = slice(begin, end)
         local = Wind(
@@ -165,7 +165,7 @@ class LocalWind:
         known = points.stretch.shape[1] if len(points.stretch) == len(points.x) else 0
         stretch = np.empty((len(points.x), len(turbines.x)))
         stretch[:, :known] = points.stretch[:, :known] if known else 0.0
-        ways = (np.ascontiguousarray(axis) for axis in (points.x, points.y, turbines.x, turbines.y))
+        ways = (kernel_array(axis) for axis in (points.x, points.y, turbines.x, turbines.y))
         _kernels()["fill_stretch"](self.field.values, *ways, known, points.x is turbines.x, stretch)
         return points._replace(stretch=stretch)
 
@@ -174,7 +174,7 @@ class LocalWind:
         if not self.field.has_ground:
             return np.empty((3, 0))
         found = np.empty((3, len(x)))
-        _kernels()["fill_ground"](self.field.values, np.ascontiguousarray(x), np.ascontiguousarray(y), *found)
+        _kernels()["fill_ground"](self.field.values, kernel_array(x), kernel_array(y), *found)
         return found
 
     def adjoints(self, count: int, elements: int, *, turbulence: bool) -> Adjoints:
@@ -201,14 +201,14 @@ class LocalWind:
         """Add the derivatives with respect to positions to by_x and by_y, from those with respect to the wind there."""
         if not self.field.varies_weight:
             adjoints = adjoints._replace(weight=np.zeros((0, 0)))
-        places = (np.ascontiguousarray(values, dtype=np.float64) for values in (x, y, height))
+        places = (kernel_array(values) for values in (x, y, height))
         _kernels()["position_slopes"](self.field.values, self.rows, begin, end, *places, adjoints, by_x, by_y)
         if len(adjoints.ground):
             _, east, north = self._terrain(x, y)
             by_x += adjoints.ground * east
             by_y += adjoints.ground * north
         if len(adjoints.stretch):
-            at = np.ascontiguousarray(x), np.ascontiguousarray(y)
+            at = kernel_array(x), kernel_array(y)
             _kernels()["stretch_slopes"](self.field.values, *at, adjoints.stretch, by_x, by_y)
 
     def add_gross_power(

@@ -343,6 +343,11 @@ class SectorValues(NamedTuple):
     density: Floats
 
 
+def kernel_array(values: npt.ArrayLike) -> Floats:
+    """Return a writable C array. Kernels would be compiled once more for arrays that cannot be written."""
+    return np.require(values, np.float64, ["C", "W"])
+
+
 def curves_of(curves: Sequence["Curve"]) -> Curves:
     """Return the curves of several turbine types in the form that the kernels need."""
     rows = np.r_[0, np.cumsum([len(curve.ends) for curve in curves])]
