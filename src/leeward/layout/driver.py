@@ -1,9 +1,8 @@
 """The driver of the recipes: from a problem and a seed to a layout that satisfies every constraint."""
 
 import enum
-import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,8 +14,9 @@ from leeward.errors import InfeasibleError, InputError, NotANumberError
 from leeward.layout import recipes, starts
 from leeward.layout.objective import Objective, ObjectiveFunction
 from leeward.layout.problem import LayoutProblem
-from leeward.layout.recipes import EFFORTS, Given, Phase, Progress, Search
-from leeward.layout.registry import OBJECTIVES, RECIPES
+from leeward.layout.recipes import EFFORTS, Given
+from leeward.layout.registry import OBJECTIVES, RECIPES, Recipe
+from leeward.layout.search import Asking, Phase, Progress, Request, Search, Steps, result_of
 from leeward.layout.smart_start import SmartStart
 from leeward.lazy import import_named
 from leeward.wind.checks import positive
@@ -97,7 +97,7 @@ def optimise(
     callback: called after every step with a Progress; the optimisation stops when it returns a true value.
     """
     began = time.perf_counter()
-    _check(problem, seed, effort, work, smart_start, callback)
+    check(problem, seed, effort, work, smart_start, callback)
     if time_budget_s is not None and work is not None:
         raise InputError("time_budget_s and work are both given; give one or the other, not both")
     end = None if time_budget_s is None else began + positive(time_budget_s, "time_budget_s")
@@ -110,9 +110,8 @@ def optimise(
         steps = _placed_by(custom, search, seed)
     else:
         search.limit = NO_LIMIT if end is not None else work
-        steps = _steps(search, str(recipe), seed, smart_start, start)
-    reason, done = _drive(search, steps, end, callback)
-    solution = _solution(search, reason, done)
+        steps = steps_of(search, str(recipe), seed, smart_start, start)
+    solution = result_of(solved(search, steps, end, callback))
     return replace(
         solution,
         seconds=time.perf_counter() - began,
@@ -123,13 +122,29 @@ def optimise(
     )
 
 
+def solved(
+    search: Search, steps: Steps[None], end: float | None = None, callback: OnStep | None = None
+) -> Asking[Solution]:
+    """Run the steps until they end or have to stop. Return the best layout. end: on the clock, s."""
+    reason, work = yield from _drive(search, steps, end, callback)
+    return (yield from _solution(search, reason, work))
+
+
 def _drive(
-    search: Search, steps: Iterator[Progress], end: float | None, callback: OnStep | None
-) -> tuple[StopReason, int]:
-    """Run the steps. Return the reason why they ended, and the work until then."""
-    done = 0
+    search: Search, steps: Steps[None], end: float | None, callback: OnStep | None
+) -> Asking[tuple[StopReason, int]]:
+    """Run the steps, and pass their requests on. Return the reason why they ended, and the work until then."""
+    done, answer = 0, None
     try:
-        for progress in steps:
+        while True:
+            try:
+                progress = steps.send(answer)
+            except StopIteration:
+                return StopReason.COMPLETED, search.objective.work
+            answer = None
+            if isinstance(progress, Request):
+                answer = yield progress
+                continue
             started, done = progress.work > done, progress.work
             if callback is not None and callback(progress):
                 return StopReason.REQUESTED, done
@@ -144,13 +159,20 @@ def _drive(
             raise
         search.x, search.y = search.best.x, search.best.y
         return StopReason.NOT_A_NUMBER, done
-    return StopReason.COMPLETED, search.objective.work
 
 
-def _steps(
+def steps_of(
     search: Search, name: str, seed: int, smart_start: SmartStart | None, start: Positions | None
-) -> Iterator[Progress]:
+) -> Steps[None]:
     """Return the steps of the recipe of this name."""
+    recipe = recipe_of(name, smart_start, start)
+    given = Given(seed, smart_start, None if start is None else _feasible_start(search.problem, start))
+    placing = import_named(recipe.placing, "recipe")(search, given)
+    return recipes.improved(search, placing) if recipe.refines else placing
+
+
+def recipe_of(name: str, smart_start: SmartStart | None, start: Positions | None) -> Recipe:
+    """Return the recipe of this name, or raise InputError if it does not exist or does not use these arguments."""
     recipe = RECIPES.get(name)
     if recipe is None:
         raise InputError(f"recipe is {name!r}; expected one of {', '.join(RECIPES)}, or a custom 'module:function'")
@@ -159,9 +181,7 @@ def _steps(
         raise InputError(f"recipe {name!r} {problem}")
     if smart_start is not None and recipe.takes != "smart_start":
         raise InputError(f"smart_start is given, but the recipe {name!r} does not use it; remove it")
-    given = Given(seed, smart_start, None if start is None else _feasible_start(search.problem, start))
-    placing = import_named(recipe.placing, "recipe")(search, given)
-    return itertools.chain(placing, recipes.refined(search)) if recipe.refines else placing
+    return recipe
 
 
 def _feasible_start(problem: LayoutProblem, start: Positions) -> tuple[Array, Array]:
@@ -182,7 +202,10 @@ def _pair(problem: LayoutProblem, layout: object, what: str) -> tuple[Array, Arr
     return problem.positions(layout[0], layout[1])
 
 
-def _check(problem: object, seed: object, effort: object, work: object, smart_start: object, callback: object) -> None:
+def check(
+    problem: object, seed: object, effort: object, work: object, smart_start: object, callback: object = None
+) -> None:
+    """Raise InputError unless `optimise` accepts these arguments."""
     if not isinstance(problem, LayoutProblem):
         raise InputError(f"problem is {problem!r:.60}; expected a LayoutProblem")
     if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and 0 <= seed <= LARGEST_SEED):
@@ -228,7 +251,7 @@ def _name(given: object) -> str:
     return given if isinstance(given, str) else str(getattr(given, "__qualname__", type(given).__qualname__))
 
 
-def _placed_by(custom: CustomRecipe, search: Search, seed: int) -> Iterator[Progress]:
+def _placed_by(custom: CustomRecipe, search: Search, seed: int) -> Steps[None]:
     """Call a custom recipe, which has no steps, and keep its layout."""
     search.begin("own")
     x, y = _pair(search.problem, custom(search.problem, seed), "the recipe's function returned")
@@ -236,19 +259,18 @@ def _placed_by(custom: CustomRecipe, search: Search, seed: int) -> Iterator[Prog
     if not violation.is_feasible:
         raise InfeasibleError(f"the layout of the recipe's function is not feasible: {violation}")
     search.x, search.y = x, y
-    search.keep(x, y)
-    yield from ()
+    yield from search.kept(x, y)
 
 
-def _solution(search: Search, reason: StopReason, work: int) -> Solution:
+def _solution(search: Search, reason: StopReason, work: int) -> Asking[Solution]:
     """Return the best layout, simulated on the full rose."""
     problem = search.problem
     placed = len(search.x)
     if placed < problem.n_turbines:
-        recipes.fill(search)
+        yield from recipes.fill(search)
         search.notes.append(f"stopped after {placed} turbines were placed; the others were placed at random")
     elif reason is not StopReason.COMPLETED:
-        search.offer(search.x, search.y)  # the current layout may be the best one
+        yield from search.offered(search.x, search.y)  # the current layout may be the best one
     search.end_phase()
     if search.best is None:
         raise InfeasibleError(_no_room(problem))

@@ -1,8 +1,9 @@
 """The objective on several wind roses, and the work of its evaluations."""
 
+import copy
 import functools
 from collections import Counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -118,10 +119,55 @@ class Objective:
         """The work of one `gradient`."""
         return self._work(SAMPLE if self.samples else self._reduced.cost, DERIVATIVES)
 
+    @functools.cached_property
+    def judged_step_work(self) -> int:
+        """The work of one `judged_gradient`."""
+        return self._work(self._judging.cost, DERIVATIVES)
+
+    @property
+    def judge_work(self) -> int:
+        """The work of one `judge`."""
+        return self._work(self._judging.cost)
+
+    @property
+    def full_work(self) -> int:
+        """The work of one `full`."""
+        return 0 if self.judges_on_the_full_rose else self._work(self._full.cost)
+
+    @property
+    def estimate_work(self) -> int:
+        """The work of one `estimate`."""
+        return self._work(self._proposing.cost)
+
     @property
     def lattice_work(self) -> int:
         """The work of drawing a lattice and estimating its objective."""
-        return CALL // 2 + self._work(self._proposing.cost)
+        return CALL // 2 + self.estimate_work
+
+    @property
+    def worth_work(self) -> int:
+        """The work of one `worth`."""
+        return self._work(self._proposing.cost, MARGINAL)
+
+    def gain_work(self, places: int) -> int:
+        """Return the work of one `gain` at so many places."""
+        return self._work(self._proposing.cost, 1.0 + GAIN * places / self._all)
+
+    def map_work(self, places: int) -> int:
+        """Return the work of updating the map of SmartStart after one more turbine: its wake at so many places."""
+        return CALL + int(self._smart_start_cost * places)
+
+    @property
+    def judges_on_the_full_rose(self) -> bool:
+        """True if the rose of `judge` is the full one."""
+        return self._judging is self._full
+
+    def fresh(self) -> Self:
+        """Return an objective that shares the wind roses of this one, with no work counted."""
+        _ = self._full, self._judging, self._proposing, self._smart_start_cost  # now the copy has them
+        other = copy.copy(self)
+        other.work = 0
+        return other
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the reduced rose.
@@ -129,9 +175,9 @@ class Objective:
         The AEP of a sample is an estimate with the gross yield as its control variate: the known error of the sample in
         the gross yield is subtracted. Only the error in the wake loss remains.
         """
+        self.work += self.step_work
         if not self.samples:
             return self._gradient(self._reduced, x, y)
-        self.work += self.step_work
         drawn = self._stakes.draw(SAMPLE, rng) if self._stakes else self.farm.site.draw(SAMPLE, rng)
         if self._gross is not None:
             return self._with_gross(self.farm.net_minus_gross_gradient(x, y, drawn), x, y)
@@ -140,10 +186,10 @@ class Objective:
 
     def judged_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) on the rose of `judge`, and the derivatives of the objective there."""
+        self.work += self.judged_step_work
         return self._gradient(self._judging, x, y)
 
     def _gradient(self, rose: Rose, x: Array, y: Array) -> tuple[float, Array, Array]:
-        self.work += self._work(rose.cost, DERIVATIVES)
         if rose.gross is not None:
             return self._with_gross(rose.farm.net_minus_gross_gradient(x, y), x, y)
         aep, by_x, by_y = rose.farm.aep_gradient(x, y)
@@ -158,22 +204,22 @@ class Objective:
 
     def judge(self, x: Array, y: Array) -> tuple[float, float]:
         """Return the objective to compare layouts by, and the AEP (GWh) that it was computed with."""
-        self.work += self._work(self._judging.cost)
-        return self._valued(x, y, self._judging.aep_gwh(x, y))
+        self.work += self.judge_work
+        return self.valued(x, y, self._judging.aep_gwh(x, y))
 
     def estimate(self, x: Array, y: Array) -> float:
         """Return the objective to compare very different layouts by, cheaply."""
-        self.work += self._work(self._proposing.cost)
-        return self._valued(x, y, self._proposing.aep_gwh(x, y))[0]
+        self.work += self.estimate_work
+        return self.valued(x, y, self._proposing.aep_gwh(x, y))[0]
 
     def worth(self, x: Array, y: Array) -> Array:
         """Return roughly what the farm would lose without each turbine, GWh, less a constant for each type."""
-        self.work += self._work(self._proposing.cost, MARGINAL)
+        self.work += self.worth_work
         return self._proposing.farm.marginal_aep_gwh(x, y) + self._proposing.missing_gwh(x, y)
 
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
         """Return roughly what the farm would gain from the turbine `moved` at each point, as `worth` counts it, GWh."""
-        self.work += self._work(self._proposing.cost, 1.0 + GAIN * len(at_x) / self._all)
+        self.work += self.gain_work(len(at_x))
         farm, turbine = self._proposing.farm, self._turbines[moved]
         if not self._one_type:
             farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
@@ -182,24 +228,21 @@ class Objective:
 
     def full(self, x: Array, y: Array, judged: tuple[float, float]) -> tuple[float, float]:
         """Return objective and AEP (GWh) on the full rose. judged: the result of `judge`, which may be the same."""
-        if self._judging is self._full:
+        if self.judges_on_the_full_rose:
             return judged
-        self.work += self._work(self._full.cost)
-        return self._valued(x, y, self.farm.aep_gwh(x, y))
+        self.work += self.full_work
+        return self.valued(x, y, self.farm.aep_gwh(x, y))
 
     def smart_start_farm(self) -> WindFarm:
         """Return the farm in the wind conditions of TopFarm's SmartStart."""
         return self._on(self.farm.site.coarser(SMART_START_DIRECTIONS, SMART_START_SPEEDS))
 
-    def count_map(self, farm: WindFarm, places: int) -> None:
-        """Add the work of updating a map after one more turbine: its wake at this many places."""
-        self.work += CALL + int(_cost(farm.site) * places)
-
     def _work(self, cost: float, share: float = 1.0) -> int:
         """Return the work of evaluating a layout. cost: of one pair. share: relative to the AEP alone."""
         return CALL + int(share * _pairs(self._all) * cost)
 
-    def _valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
+    def valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
+        """Return the objective of a layout with this AEP (GWh), and the AEP, or raise NotANumberError."""
         value = float(self._function.value(x, y, aep))
         if not np.isfinite(value):
             raise NotANumberError(f"the objective of a layout is {value}")
@@ -261,6 +304,10 @@ class Objective:
     @functools.cached_property
     def _proposing(self) -> Rose:
         return self._smaller(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
+
+    @functools.cached_property
+    def _smart_start_cost(self) -> float:
+        return _cost(self.smart_start_farm().site)
 
     def _smaller(self, directions: int, speeds: int) -> Rose:
         """Return a smaller rose, or the full one if that is no larger."""

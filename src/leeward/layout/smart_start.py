@@ -65,7 +65,7 @@ def place(
             yields = maps[kind].aep_gwh(x, y)[free]
         else:
             yields = np.zeros(int(free.sum()))
-        objective.count_map(farm, len(yields) + len(x))
+        objective.work += objective.map_work(len(yields) + len(x))
         among = max(1, int(np.round(options.random_pct / 100 * len(yields))))
         best = np.flatnonzero(yields >= np.sort(yields)[-among])
         chosen = np.flatnonzero(free)[random.choice(best)]
