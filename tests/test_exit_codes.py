@@ -122,7 +122,7 @@ def test_a_folder_that_is_not_there_is_exit_code_2(made, tmp_path, name):
 
 def test_every_command_that_writes_is_in_the_table():
     commands = typer.main.get_command(cli.app).commands
-    reading = {"status", "check", "clean", "serve", "slurm-script"}
+    reading = {"status", "check", "clean", "serve", "slurm-script", "doctor"}
     assert {words[0] for words in WRITERS.values()} == set(commands) - reading
     for name in {words[0] for words in WRITERS.values()}:
         assert re.search(r"\b4 [^;]*(written|reject)", commands[name].help), name

@@ -22,6 +22,7 @@ COMMANDS = [
     "run",
     "evaluate",
     "new",
+    "doctor",
     "status",
     "missing",
     "check",

@@ -1,0 +1,1 @@
+"""The wake engine on NVIDIA GPUs, with numba-cuda."""
