@@ -46,7 +46,7 @@ def frozen(campaign):
 
 
 def _is_handed(engine):
-    return any(worker.key is not None for worker in engine._workers)
+    return any(worker.tasks for worker in engine._workers)
 
 
 def starting_as(programs, *, then=subprocess.Popen):

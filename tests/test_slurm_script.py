@@ -76,7 +76,7 @@ def test_a_job_that_starts_others_is_a_small_one(tmp_path):
     [
         (["--walltime", "0:01:00"], "expected 0:02:00 or more"),
         (["--jobs", "3"], "--jobs needs --engine slurm"),
-        (["--engine", "dask"], "expected local or slurm"),
+        (["--engine", "dask"], "expected local, gpu or slurm"),
         (["--memory", "lots"], "64GB"),
     ],
 )

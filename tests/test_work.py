@@ -11,7 +11,7 @@ import pytest
 
 import leeward
 from leeward.campaign.execution import Execution
-from leeward.engines import work as works
+from leeward.engines import gpu, work as works
 from leeward.engines.engine import ENGINES, engine_class
 from leeward.errors import InputError
 from leeward.runs.context import Options
@@ -103,11 +103,13 @@ def test_a_killed_run_is_resumed(tmp_path, engine):
     assert digests(tmp_path / "roots.h5") == digests(undisturbed / "roots.h5")
 
 
-def test_the_table_of_engines_has_those_that_a_campaign_can_name():
+def test_the_table_of_engines_has_those_that_a_campaign_can_name(monkeypatch):
+    monkeypatch.setattr(gpu, "_count_gpus", lambda *environment: 4)
+    monkeypatch.delenv(gpu.VISIBLE, raising=False)
     names = get_args(Execution.model_fields["engine"].annotation)
     assert set(ENGINES) == set(names)
     for name in names:
-        assert engine_class(name).worker_count(Execution(workers=3), 2) == {"inline": 1, "local": 2}.get(name)
+        assert engine_class(name).worker_count(Execution(workers=3), 2) == {"inline": 1, "local": 2, "gpu": 2}.get(name)
 
 
 def test_runs_and_engines_do_not_speak_of_layouts():

@@ -93,6 +93,7 @@ class Campaign:
         self.neighbours: Sequence[NeighboursSpec] = tuple(spec.neighbours)
         self.execution: Execution = spec.execution
         self.recipe: str = spec.optimiser.recipe
+        self.device = spec.optimiser.device  # "cuda", or None for CPUs
         self.optimiser: Mapping[str, Any] = optimiser_settings(spec.optimiser)  # only settings that the recipe uses
 
     if not TYPE_CHECKING:  # hidden from mypy, which would otherwise accept misspelt names
@@ -163,7 +164,9 @@ class Campaign:
                 data["execution"][section] = {**data["execution"].get(section, {}), **plain(keys)}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
-        spec = validated(CampaignSpec, Document(f"the overrides of {self._document.where}", data))
+        if engine is not None:
+            data["optimiser"].pop("device", None)
+        spec = validated(CampaignSpec, Document(f"the overrides of {self._document.where}", data)).with_device()
         return Campaign(with_digests(spec, self._document, self.import_folders), self._document, self.import_folders)
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
@@ -190,11 +193,29 @@ class Campaign:
 
         This imports a custom wake model. Other custom code is not imported; only its file is checked.
         """
+        if self.device is not None:
+            self._check_device()
         self.physics.import_wake_model()
         self.physics.check()
         for code in custom_code(self.spec):
             with self._document.at(*code.place):
                 check_file(code, self.import_folders)
+
+    def _check_device(self) -> None:
+        """Raise InputError for settings that need a CPU."""
+        settings = self.spec.optimiser
+        needs_cpu = {
+            "recipe": f"is {settings.recipe}, a custom function" if settings.is_custom else None,
+            "objective": f"is {settings.objective}, a custom class" if ":" in settings.objective else None,
+            "time_budget_s": "is given, but all layouts are computed together" if settings.time_budget_s else None,
+        }
+        found = [
+            (("optimiser", name), f"{what}; the engine gpu cannot use it: change it, or use another engine")
+            for name, what in needs_cpu.items()
+            if what is not None
+        ]
+        if found:
+            raise self._document.errors(found)
 
     def import_custom(self) -> None:
         """Import the custom recipe, objective and wake model. Only `optimise`, `run` and its workers do so."""
@@ -339,7 +360,7 @@ def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
 
 def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
     """Return the campaign of a document. Check it and read all files that it refers to."""
-    spec = validated(CampaignSpec, document).with_table_kind()
+    spec = validated(CampaignSpec, document).with_table_kind().with_device()
     if document.folder is not None or not spec.is_complete:
         spec = resolved(spec, document)
     return Campaign(with_digests(spec, document, folders), document, folders)

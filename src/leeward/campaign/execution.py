@@ -21,6 +21,7 @@ SHORTEST_WALLTIME_S = 60.0
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Device = Literal["cuda"]  # where the numbers come from, if not from CPUs
 Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n\r\x00]*$")]  # a line of a batch script
 
 
@@ -144,7 +145,7 @@ class SlurmSpec(Strict):
 class Execution(Strict):
     """The engine and its settings. import_folders: searched first for the modules of custom code."""
 
-    engine: Literal["inline", "local", "dask", "slurm"] = "local"
+    engine: Literal["inline", "local", "gpu", "dask", "slurm"] = "local"
     workers: Count | None = None
     timeout_s: Positive = 3600.0
     retries: Annotated[int, Field(ge=0)] = 2
@@ -160,6 +161,25 @@ class Defaults(Strict):
     execution: Annotated[Execution, BeforeValidator(none_as_empty)] = Execution()
 
 
+def check_device(execution: Execution, device: Device | None) -> None:
+    """Raise ValueError if a device is given together with an engine that does not use it."""
+    if device is not None and "engine" in execution.model_fields_set and execution.engine != "gpu":
+        raise ValueError(
+            f"has the device {device} and the engine {execution.engine}, which does not use it; remove one of them, or "
+            "set the engine to gpu"
+        )
+
+
+def matched(execution: Execution, device: Device | None) -> tuple[Execution, Device | None]:
+    """Return engine and device that fit each other: the engine gpu uses the device cuda, all others use none.
+
+    A device without an engine stands for the engine gpu: the text in a file of results has no section `execution`.
+    """
+    if device is not None and "engine" not in execution.model_fields_set:
+        execution = execution.model_copy(update={"engine": "gpu"})
+    return execution, "cuda" if execution.engine == "gpu" else None
+
+
 def with_user_defaults(given: Execution) -> Execution:
     """Return the given settings, with the user's defaults for all others."""
     home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
@@ -170,6 +190,12 @@ def with_user_defaults(given: Execution) -> Execution:
     if document.data is None:  # all keys are commented out
         return given
     defaults = validated(Defaults, document).execution
+    if defaults.engine == "gpu":
+        raise document.error(
+            ("execution", "engine"),
+            "is 'gpu', but defaults must not change numbers, and a GPU computes other numbers than a CPU; use --engine "
+            "gpu, or write it into the campaign or study file",
+        )
     settings = _filled_up(given.model_dump(exclude_unset=True), defaults.model_dump(exclude_unset=True))
     return Execution.model_validate(settings)
 

@@ -126,11 +126,15 @@ def turbine_settings(turbine: Any) -> dict[str, Any]:
 
 
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
-    """Return the settings that the recipe uses. The objective AEP is left out, because older fingerprints lack it."""
+    """Return the settings that the recipe uses.
+
+    The objective AEP and a CPU as the device are left out, because older fingerprints lack them.
+    """
     if spec.is_custom:
         return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
     names = ["recipe", *RECIPES[spec.recipe].settings]
-    names += [name for name in ("time_budget_s", "work", "objective_sha256") if getattr(spec, name) is not None]
+    optional = ("time_budget_s", "work", "objective_sha256", "device")
+    names += [name for name in optional if getattr(spec, name) is not None]
     if spec.objective != DEFAULT_OBJECTIVE:
         names.append("objective")
     return {name: getattr(spec, name) for name in names}

@@ -5,7 +5,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from leeward.campaign.execution import Count, Execution, Name, Positive, none_as_empty
+from leeward.campaign.execution import (
+    Count,
+    Device,
+    Execution,
+    Name,
+    Positive,
+    check_device,
+    matched,
+    none_as_empty,
+)
 from leeward.campaign.seeds import parse_seeds
 from leeward.campaign.shapes import Exclusion, Pieces, Shape
 from leeward.campaign.site_spec import Numbers, Sha256, SiteSpec
@@ -162,8 +171,9 @@ class NeighboursSpec(Strict):
 
 
 class OptimiserSpec(Strict):
-    """The recipe that finds each layout, and its settings."""
+    """The recipe that finds each layout, and its settings. device: None for CPUs; the engine gpu sets it."""
 
+    device: Device | None = None
     recipe: Name = RECIPES[0]
     objective: Name = DEFAULT_OBJECTIVE
     effort: Literal["fast", "normal", "thorough"] = "normal"
@@ -273,6 +283,7 @@ class CampaignSpec(Strict):
     def _fits(self) -> Self:
         one_of(self, ("spacing_diameters", "spacing_m"), "the minimum distance between turbines")
         not_both(self, "turbines_per_farm", "capacity_mw")
+        check_device(self.execution, self.optimiser.device)
         return self
 
     @property
@@ -292,6 +303,12 @@ class CampaignSpec(Strict):
             return self
         exact = table.model_copy(update={"kind": "exact"})
         return self.model_copy(update={"site": self.site.model_copy(update={"table": exact})})
+
+    def with_device(self) -> Self:
+        """Return the campaign with the device of its engine; see `matched`."""
+        execution, device = matched(self.execution, self.optimiser.device)
+        optimiser = self.optimiser.model_copy(update={"device": device})
+        return self.model_copy(update={"execution": execution, "optimiser": optimiser})
 
     @property
     def is_complete(self) -> bool:

@@ -1,18 +1,23 @@
 """The kind of work `layouts`: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 
 from leeward.campaign.adopt import Adopter, Adoption
+from leeward.campaign.batch import TaskFailure
 from leeward.campaign.campaign import Campaign
 from leeward.campaign.compute import ShowProgress, compute, warm_up
 from leeward.campaign.execution import Execution, with_user_defaults
 from leeward.campaign.selection import chosen_tasks
+from leeward.errors import LeewardError
 from leeward.store import FoundResult, Key, Result, Value
 from leeward.wording import listed
 
 MOST_LISTED = 12
+
+ComputeMany = Callable[[Campaign, Sequence[Key], ShowProgress], Iterator[Result | TaskFailure]]
 
 
 class LayoutWork:
@@ -57,10 +62,17 @@ class LayoutWork:
         return self.source.fingerprint(key.farm_idx, key.type_idx)
 
     def compute(self, key: Key, show_progress: ShowProgress) -> Result:
+        if self.source.device is not None:  # the result would have the fingerprint of a GPU
+            raise LeewardError(f"{self.name} is computed on a GPU (optimiser.device); use --engine gpu")
         return compute(self.source, key, show_progress)
 
+    def compute_many(self, keys: Sequence[Key], show_progress: ShowProgress) -> Iterator[Result | TaskFailure]:
+        compute_many: ComputeMany = resolve_name("leeward.campaign.gpu:compute_many")  # imports numba-cuda
+        return compute_many(self.source, keys, show_progress)
+
     def warm_up(self) -> None:
-        warm_up(self.source)
+        if self.source.device is None:  # for a GPU, `compute_many` compiles the kernels
+            warm_up(self.source)
 
     def attributes(self) -> dict[str, Value]:
         campaign = self.source

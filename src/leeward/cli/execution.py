@@ -33,18 +33,20 @@ class EngineOptions(Options):
 
     workers: int | None = Option(
         None,
-        help="local: number of worker processes. Default: as in the file, or the number of usable cores.",
+        help="local: number of worker processes; gpu: number of GPUs. Default: as in the file, or the number of usable "
+        "cores or GPUs.",
     )
     engine: str | None = Option(
         None,
-        help="Where to compute: local (worker processes), inline (this process), dask (a Dask cluster) or slurm "
-        "(SLURM jobs). Default: as in the file, or local.",
+        help="Where to compute: local (worker processes), inline (this process), gpu (NVIDIA GPUs of this machine), "
+        "dask (a Dask cluster) or slurm (SLURM jobs). Default: as in the file, or local.",
     )
     dask: DaskOptions
     slurm: SlurmOptions
     timeout_s: float | None = Option(
         None,
-        help="Time limit of a task in seconds, after which it is killed. Default: as in the file, or 3600.",
+        help="Time limit of a task in seconds, after which it is killed; gpu: time limit without a result or progress. "
+        "Default: as in the file, or 3600.",
     )
     retries: int | None = Option(
         None, help="Number of retries of a task whose worker died. Default: as in the file, or 2."
@@ -80,7 +82,7 @@ class StoppingOptions(Options):
 
 def prepare(engine: str) -> None:
     """Check the kernel cache, and silence Dask's log, because the run reports the same events."""
-    if engine == "local":
+    if engine in ("local", "gpu"):
         from leeward.wind.cache import cache_folder
 
         cache_folder()  # warn here if the folder cannot be used; workers warn only in their logs
@@ -99,11 +101,13 @@ def chosen_engine(execution: "Execution", options: EngineOptions) -> str:
     from leeward.campaign.execution import with_user_defaults
 
     engine = with_user_defaults(execution).engine
-    of_engines = {"local": {"workers": options.workers}, "dask": vars(options.dask), "slurm": vars(options.slurm)}
+    workers = {"workers": options.workers}
+    of_engines = {"local": workers, "gpu": workers, "dask": vars(options.dask), "slurm": vars(options.slurm)}
+    its_own = of_engines.get(engine, {})
     for other, values in of_engines.items():
-        named = _names(given(values))
-        if named and other != engine:
-            takes = _names(of_engines.get(engine, {})) or "none"
+        named = _names({name: value for name, value in given(values).items() if name not in its_own})
+        if named:
+            takes = _names(its_own) or "none"
             raise InputError(f"{named} needs --engine {other}, but the engine is {engine}; its options are: {takes}")
     return engine
 

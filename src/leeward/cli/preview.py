@@ -162,7 +162,7 @@ def forecast(shown: Preview, execution: Execution, output: Path, options: RunSet
     if execution.engine == "local":
         workers = max(1, min(execution.workers or usable_cores(), asked))
     measured = None
-    if not found.errors:
+    if not found.errors and shown.campaign.device is None:  # the speed of this machine's cores says nothing about a GPU
         left = {pair: number - done[pair] for pair, number in shown.tasks.items() if number > done[pair]}
         measured = estimate(shown.campaign, left)
     return Forecast(done.total(), measured, workers, found.errors)
@@ -175,7 +175,10 @@ def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[st
         yield f"{output}: {ahead.done} layouts exist, {max(asked - ahead.done, 0):,} are to be computed"
     if not ahead.errors:
         if ahead.done < asked:
-            yield from estimate_lines(ahead.measured, ahead.workers)
+            if shown.campaign.device is None:
+                yield from estimate_lines(ahead.measured, ahead.workers)
+            else:
+                yield "time: not known; only the cores of this machine can be measured, not its GPUs"
         yield "no errors; nothing was computed or written"
         return
     yield from (f"error: {error}" for error in ahead.errors)

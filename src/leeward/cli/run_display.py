@@ -184,7 +184,8 @@ def _stopping(event: dict[str, Any]) -> str:
 def _began(event: dict[str, Any]) -> str:
     left = event["total"] - event["done"] - event["failed"]
     known = f", {event['failed']} failed before" if event["failed"] else ""
-    by = count(event["workers"], "worker") if event["workers"] else f"engine {event['engine']}"
+    noun = "GPU" if event["engine"] == "gpu" else "worker"
+    by = count(event["workers"], noun) if event["workers"] else f"engine {event['engine']}"
     return f"{event['campaign']}: {left} of {count(event['total'], event['noun'])} to compute{known}, {by}"
 
 
@@ -254,7 +255,10 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
     "engine-lost": "{message}; merging the stored results",
     "failed": "{key} failed: {message}",
-    "retry": "{key}: {message}; retrying",
+    "retry": lambda event: (  # "batch-lost" has told of all tasks of a batch
+        "{key}: {message}; retrying".format(**event) if event.get("alone", True) else None
+    ),
+    "batch-lost": "{message}; retrying them in smaller batches",
     "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
     "storage-refuses": "the disk rejects writes ({message}); no new tasks start until it accepts them",
     "storage-accepts": "the disk accepts writes again, after {seconds:.0f} s",

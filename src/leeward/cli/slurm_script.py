@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from leeward.campaign.execution import SlurmSpec
 
 COORDINATOR = {"cores": 1, "memory": "4GB"}  # size of a job that only starts other jobs
+GPU_OPTION = re.compile(r"--(gres|gpus)\b|-G")  # options of sbatch that ask for GPUs
 LONGEST_WARNING_S, SHORTEST_WARNING_S = 300, 30
 SHORTEST_WALLTIME_S = 120
 LAST_CALL_S = 20  # the job requeues itself this many seconds before its time limit
@@ -89,8 +90,10 @@ class SlurmScriptOptions(Options):
     output: Path | None = Option(
         None, "--output", "-o", help="Merged file. Default: layouts.h5, or study.h5 for a study."
     )
-    engine: str = Option(
-        "local", help="local: compute in this job. slurm: this job starts other jobs, which have the given size."
+    engine: str | None = Option(
+        None,
+        help="local: compute in this job. gpu: compute in this job, for which the script asks for a GPU. slurm: this "
+        "job starts other jobs, which have the given size. Default: gpu if the file says so, or local.",
     )
     slurm: SlurmOptions
     seeds: str | None = Option(
@@ -103,13 +106,15 @@ def slurm_script(options: SlurmScriptOptions) -> None:
     from leeward.campaign.execution import with_user_defaults
 
     engine = options.engine
-    if engine not in ("local", "slurm"):
-        raise InputError(f"--engine is {engine!r}; expected local or slurm")
-    if options.slurm.jobs is not None and engine != "slurm":
-        raise InputError("--jobs needs --engine slurm; with --engine local the campaign runs in one job at a time")
+    if engine not in (None, "local", "gpu", "slurm"):
+        raise InputError(f"--engine is {engine!r}; expected local, gpu or slurm")
     from leeward.campaign import Campaign, builtin_campaign
 
     chosen = builtin_campaign() if options.campaign is None else given_work(str(options.campaign))
+    if engine is None:
+        engine = "gpu" if chosen.execution.engine == "gpu" else "local"
+    if options.slurm.jobs is not None and engine != "slurm":
+        raise InputError(f"--jobs needs --engine slurm; with --engine {engine} the campaign runs in one job at a time")
     slurm = given(vars(options.slurm))
     if isinstance(chosen, Campaign):
         name, usual, chosen = "run", "layouts.h5", chosen.with_overrides(slurm=slurm)
@@ -134,7 +139,9 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
     warning = int(max(SHORTEST_WARNING_S, min(LONGEST_WARNING_S, settings.walltime_s // 4)))
     job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
     directives = [f"--{name}={value}" for name, value in given(picked(settings, "partition", "account")).items()]
-    directives += settings.options if engine == "local" else []  # these options are only for jobs that compute
+    directives += settings.options if engine != "slurm" else []  # these options are only for jobs that compute
+    if engine == "gpu" and not any(GPU_OPTION.match(option) for option in settings.options):
+        directives.append("--gres=gpu:1")
     beside = Path(sys.executable).parent / "leeward"  # use the installation that prints the script
     program = beside if beside.exists() else "leeward"
     return SCRIPT.substitute(
@@ -165,5 +172,7 @@ def _megabytes(memory: str) -> str:
 def _engine(settings: "SlurmSpec", engine: str) -> list[str]:
     if engine == "local":
         return ["--engine", "local", "--workers", str(settings.cores)]
+    if engine == "gpu":
+        return ["--engine", "gpu"]
     named = given(picked(settings, "jobs", "cores", "memory", "walltime", "partition", "account"))
     return ["--engine", "slurm", *(word for name, value in named.items() for word in (f"--{name}", str(value)))]

@@ -17,6 +17,7 @@ from leeward.store import Key, Result, RunPaths, parse_key
 ENGINES = {  # the class of each engine; it is imported when used
     "inline": "leeward.engines.inline:InlineEngine",
     "local": "leeward.engines.local:LocalEngine",
+    "gpu": "leeward.engines.gpu:GpuEngine",
     "dask": "leeward.engines.clusters:DaskEngine",
     "slurm": "leeward.engines.clusters:SlurmEngine",
 }
@@ -50,7 +51,8 @@ class Failed:
     """The task has no result.
 
     kind: "exception": it raised an error. "died": its worker died. "timed-out": it exceeded its time limit. "cut-off":
-    its job reached its time limit. "storing": the disk did not answer.
+    its job reached its time limit. "storing": the disk did not answer. alone: False if its worker died while it
+    computed other tasks too; any of them may be the cause, so the death does not count as one of this task.
     """
 
     key: Key
@@ -59,6 +61,7 @@ class Failed:
     traceback: str
     seconds: float
     worker: str
+    alone: bool = True
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class InlineEngine(EngineKind):
         outcome: Outcome
         try:
             with compile_events(self._emit):
-                outcome = self._worker.perform(key, self._on_outcome, lambda phase: None)
+                outcome = self._worker.perform(key, self._on_outcome, lambda key, phase: None)
         except StorageError:  # raised by `on_outcome`
             raise
         except (Exception, SystemExit) as error:

@@ -52,7 +52,7 @@ class LocalEngine(EngineKind):
         self._timeout_s = timeout_s
         self._emit = emit
         self._workers: list[WorkerProcess] = []
-        self._waiting: deque[Key] = deque()
+        self._waiting: deque[list[Key]] = deque()  # the tasks of each worker
         self._selector = selectors.DefaultSelector()
         self._compiling_since = 0.0
         self._failed_starts = 0
@@ -75,11 +75,15 @@ class LocalEngine(EngineKind):
 
     @property
     def room(self) -> int:
-        busy = sum(worker.key is not None for worker in self._workers)
-        return self._most - busy - len(self._waiting)
+        return self._free
+
+    @property
+    def _free(self) -> int:
+        """The number of workers without tasks, also of those that could be started."""
+        return self._most - sum(bool(worker.tasks) for worker in self._workers) - len(self._waiting)
 
     def start(self, key: Key) -> None:
-        self._waiting.append(key)
+        self._waiting.append([key])
         self._assign()
 
     def poll(self, seconds: float) -> list[Outcome]:
@@ -121,7 +125,7 @@ class LocalEngine(EngineKind):
 
     def close(self) -> list[Key]:
         # include tasks that were not reported as begun: the message may be unread in a pipe
-        in_hand = [worker.key for worker in self._workers if worker.key is not None]
+        in_hand = [key for worker in self._workers for key in worker.tasks.values()]
         self._waiting.clear()
         for worker in self._workers:
             worker.kill()
@@ -132,21 +136,27 @@ class LocalEngine(EngineKind):
 
     def _assign(self) -> None:
         """Give tasks to idle workers, and start workers for the others."""
-        idle = [worker for worker in self._workers if worker.ready and worker.key is None]
+        idle = [worker for worker in self._workers if worker.ready and not worker.tasks]
         while self._waiting and idle:
-            worker = idle.pop()
-            worker.key = self._waiting.popleft()
+            worker, keys = idle.pop(), self._waiting.popleft()
+            worker.tasks = {str(key): key for key in keys}
             worker.began = time.monotonic()
-            worker.phase = "handed"  # until the worker confirms it
             worker.deadline = worker.began + self._timeout_s
-            worker.send({"task": str(worker.key)})
+            worker.send(self._command(list(worker.tasks)))
         if time.monotonic() < self._not_before:
             return
         starting = sum(not worker.ready for worker in self._workers)
         for _ in range(min(len(self._waiting) - starting, self._most - len(self._workers))):
-            worker = self._launcher.start(self._selector)
+            worker = self._launch()
             worker.deadline = time.monotonic() + START_LIMIT_S
             self._workers.append(worker)
+
+    def _command(self, names: list[str]) -> dict[str, Any]:
+        """Return the command to compute the tasks with these keys."""
+        return {"task": names[0]}
+
+    def _launch(self) -> WorkerProcess:
+        return self._launcher.start(self._selector)
 
     def _receive(self, worker: WorkerProcess) -> list[Outcome]:
         """Return the outcomes in the messages of a worker; kill it after an invalid one."""
@@ -171,22 +181,40 @@ class LocalEngine(EngineKind):
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
             self._failed_starts = self._killed_starts = 0
             return []
-        if worker.key is None or answer["key"] != str(worker.key):
+        if "ending" in answer:
+            worker.ending = str(answer["ending"])
+            return []
+        outcomes = [] if "progress" in answer else self._outcomes(worker, answer)
+        if not worker.tasks:
+            worker.deadline = float("inf")
+        elif not worker.at_disk:
+            worker.deadline = time.monotonic() + self._timeout_s
+        elif "progress" not in answer:
+            worker.deadline = time.monotonic() + STORE_LIMIT_S
+        return outcomes
+
+    def _outcomes(self, worker: WorkerProcess, answer: dict[str, Any]) -> list[Outcome]:
+        """Return the outcome in a message about a task, and note its state."""
+        key = worker.tasks.get(answer["key"])
+        if key is None:
             raise ValueError(f"{answer['key']} is not its task")
-        now = time.monotonic()
         if "phase" in answer:
-            worker.phase, worker.deadline = answer["phase"], now + STORE_LIMIT_S
+            worker.at_disk.add(key)
             return []
         outcome = from_message(answer)
+        if isinstance(outcome, Stuck):
+            worker.stuck.add(key)
+            return [outcome]
+        if isinstance(outcome, Unstuck):
+            worker.stuck.discard(key)
+            return [outcome]
+        worker.at_disk.discard(key)
         if isinstance(outcome, Began):
-            worker.phase, worker.deadline = "computing", now + self._timeout_s
-        elif isinstance(outcome, Stuck | Unstuck):
-            worker.stuck, worker.deadline = isinstance(outcome, Stuck), now + STORE_LIMIT_S
-        else:
-            was_stuck, worker.stuck = worker.stuck, False
-            worker.key, worker.deadline = None, float("inf")
-            return [Unstuck(outcome.key), outcome] if was_stuck else [outcome]
-        return [outcome]
+            return [outcome]
+        del worker.tasks[answer["key"]]
+        before: list[Outcome] = [Unstuck(key)] if key in worker.stuck else []
+        worker.stuck.discard(key)
+        return [*before, outcome]
 
     def _note_compiling(self, worker: WorkerProcess, compiles: bool) -> None:
         """Emit an event when the first worker begins to compile, and when the last one has finished."""
@@ -202,29 +230,29 @@ class LocalEngine(EngineKind):
     def _overdue(self, worker: WorkerProcess) -> list[Outcome]:
         """Kill a worker that is past its deadline."""
         worker.kill()
-        if worker.phase == "starting":
+        if not worker.ready:
             return self._lost(worker, "died", f"a worker was not ready after {START_LIMIT_S:g} s")
-        if worker.phase in ("recording", "storing"):
+        if worker.at_disk:
             return self._lost(worker, "storing", f"the disk did not answer for {STORE_LIMIT_S:g} s")
-        seconds = time.monotonic() - worker.began
-        message = f"killed after {seconds:.0f} s, past its time limit of {self._timeout_s:g} s"
-        return self._lost(worker, "timed-out", message)
+        return self._lost(worker, "timed-out", self._late_message(time.monotonic() - worker.began))
+
+    def _late_message(self, seconds: float) -> str:
+        return f"killed after {seconds:.0f} s, past its time limit of {self._timeout_s:g} s"
 
     def _invalid(self, worker: WorkerProcess, what: str) -> list[Outcome]:
         worker.kill()
         return self._lost(worker, "died", f"its worker was killed after it sent an invalid message: {what}")
 
     def _lost(self, worker: WorkerProcess, kind: str, message: str) -> list[Outcome]:
-        """Remove a dead worker; return the failure of its task, if it had one."""
-        key, seconds = worker.key, time.monotonic() - worker.began
+        """Remove a dead worker; return the failures of its unfinished tasks."""
+        keys, seconds = list(worker.tasks.values()), time.monotonic() - worker.began
         log_tail = worker.log_tail()  # read it now, before an empty log is removed
         self._remove(worker)
-        if key is None:
-            if not worker.ready:
-                self._note_failed_start(worker, message, log_tail)
-            return []
-        outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
-        return [*outcomes, Failed(key, kind, message, log_tail, seconds, worker.name)]
+        if not keys and not worker.ready:
+            self._note_failed_start(worker, message, log_tail)
+        outcomes: list[Outcome] = [Unstuck(key) for key in worker.stuck]
+        facts = (kind, message, log_tail, seconds, worker.name, len(keys) == 1)
+        return [*outcomes, *(Failed(key, *facts) for key in keys)]
 
     def _note_failed_start(self, worker: WorkerProcess, message: str, log_tail: str) -> None:
         """Pause after a worker that was killed; raise LeewardError after too many that ended by themselves.

@@ -3,11 +3,12 @@
 To add a kind, write a class with the methods of `Work` and enter it in WORKS.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, Protocol, Self
 
+from leeward.campaign.batch import TaskFailure
 from leeward.campaign.execution import Execution
 from leeward.store import Brief, FoundResult, Key, Result, Value
 
@@ -70,6 +71,13 @@ class Work(Protocol):
 
     def compute(self, key: Key, show_progress: Callable[..., None]) -> Result:
         """Return the result of a task. show_progress: called with facts by name after each step."""
+
+    def compute_many(self, keys: Sequence[Key], show_progress: Callable[..., None]) -> Iterator[Result | TaskFailure]:
+        """Yield the outcome of each task on the GPU, in any order, as soon as it is known.
+
+        show_progress: called with facts by name after each step, and at least once within the time limit. An exception
+        ends the process; the tasks without an outcome are then retried.
+        """
 
     def fingerprint(self, key: Key) -> str:
         """Return the digest of all settings that affect the numbers of a task."""

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -30,9 +30,11 @@ Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 class WorkerProcess:
-    """A worker process, with the task that it computes.
+    """A worker process, with the tasks that it computes.
 
-    deadline: on the monotonic clock; then it is killed. is_killed: another process has killed it.
+    deadline: on the monotonic clock; then it is killed. tasks: unfinished ones, by the text of the key. at_disk: those
+    that read or write the run directory. stuck: those whose writes the disk rejects. is_killed: another process has
+    killed it. ending: the error that ends it, if it sent one. device: of the engine gpu.
     """
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path, selector: selectors.BaseSelector) -> None:
@@ -43,10 +45,12 @@ class WorkerProcess:
         self.deadline = float("inf")
         self.name = ""
         self.ready = False
-        self.key: Key | None = None
+        self.tasks: dict[str, Key] = {}
+        self.at_disk: set[Key] = set()
+        self.stuck: set[Key] = set()
         self.began = 0.0
-        self.phase = "starting"
-        self.stuck = False
+        self.ending = ""
+        self.device = ""
         self.compiles = False
         self.is_killed = False
         self.unread = bytearray()
@@ -106,7 +110,7 @@ class WorkerProcess:
         except subprocess.TimeoutExpired:
             return "it closed its pipe, but did not end"
         if code >= 0:
-            return f"exit code {code}"
+            return self.ending or f"exit code {code}"
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         self.is_killed = name not in CRASHES
         return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
@@ -155,11 +159,12 @@ class Launcher:
     mark: str = ""
     launch: Launch = subprocess.Popen
 
-    def start(self, selector: selectors.BaseSelector) -> WorkerProcess:
-        """Start a worker process. selector: watches its pipes."""
+    def start(self, selector: selectors.BaseSelector, variables: Mapping[str, str] | None = None) -> WorkerProcess:
+        """Start a worker process. selector: watches its pipes. variables: for its environment."""
         token = self.mark + secrets.token_hex(4)
         log = self.paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
+        environment |= variables or {}
         with _opened_log(log) as errors:
             process = self.launch(
                 [sys.executable, "-P", "-m", "leeward.engines.worker_main", str(os.getpid())],

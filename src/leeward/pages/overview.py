@@ -138,7 +138,7 @@ def workers(seen: Progress, links: Links, most: int | None = None) -> Markup:
 
 def _worker_row(worker: WorkerSeen, seen: Progress, links: Links) -> list[Child]:
     key = parts.key_or_none(worker.task or "")
-    task = "–" if key is None else parts.link(links.task(key), str(key))
+    task = worker.task or "–" if key is None else parts.link(links.task(key), str(key))
     age = f"{duration(worker.age_s)} ago"
     sign = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
     factor = None

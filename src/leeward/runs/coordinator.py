@@ -161,14 +161,15 @@ class Coordinator:
 
     def _retry_or_fail(self, outcome: Failed) -> None:
         """Record a failure. Queue the task again unless it raised an error or has used all its retries."""
-        key, died = outcome.key, outcome.kind in ("died", "timed-out")
+        key, died = outcome.key, outcome.alone and outcome.kind in ("died", "timed-out")
         facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
         old, retries = self._record_of(key), self._context.work.execution.retries
         final = outcome.kind == "exception" or old.is_out_of_retries(retries, deaths=old.deaths + died)
         failure = {**facts, "kind": outcome.kind, "host": _host_of(outcome.worker), "traceback": outcome.traceback}
         record = record_failure(self._paths, key, final=final, died=died, **failure)
         event = "failed" if final else "retry"
-        self._context.emit(event, key=str(key), kind=outcome.kind, attempt=len(record.attempts), **facts)
+        alone = {} if outcome.alone else {"alone": False}
+        self._context.emit(event, key=str(key), kind=outcome.kind, attempt=len(record.attempts), **alone, **facts)
         self._disk.write(lambda: self._context.audit.record(event, key=str(key), kind=outcome.kind, **facts))
         if final:
             self._report.failures[key] = record

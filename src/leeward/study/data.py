@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from leeward.campaign.execution import Execution
+from leeward.campaign.execution import Device, Execution, matched
 from leeward.campaign.site_spec import SiteSpec
 from leeward.campaign.spec import TURBINE_FORMS, turbine_form
 from leeward.errors import InputError
@@ -71,7 +71,7 @@ class StudyData:
     """A study that refers to no file.
 
     targets: positions in the catalogue, by target_idx. scenarios: numbers, sorted; names, weights and overrides: of
-    each. winds: by name; the first is the default. windows: name, first step and end.
+    each. winds: by name; the first is the default. windows: name, first step and end. device: "cuda", or None for CPUs.
     """
 
     name: str
@@ -90,6 +90,7 @@ class StudyData:
     keep: tuple[str, ...]
     windows: Sequence[tuple[str, int, int]]
     execution: Execution
+    device: Device | None = None
 
     def text(self, *, with_execution: bool) -> str:
         """Return the study as YAML; large arrays are compressed in the key `packed`."""
@@ -127,6 +128,7 @@ class StudyData:
             "cases": list(self.cases),
             "keep": list(self.keep),
             "windows": [list(window) for window in self.windows],
+            **({"device": self.device} if self.device else {}),
             **({"execution": self.execution.model_dump(exclude_unset=True)} if with_execution else {}),
             "packed": packed(arrays, texts),
         }
@@ -161,6 +163,9 @@ def _assembled(data: Mapping[str, Any]) -> StudyData:
             winds[name] = Series(direction, speed, turbulence, *times, site)
     layouts = (arrays[f"layouts.{name}"] for name in ("starts", "x", "y", "turbine", "keys"))
     scenarios = arrays["scenarios"].tolist()
+    if data.get("device") not in (None, "cuda"):
+        raise ValueError(f"device: is {data['device']!r:.60}; expected cuda, or none")
+    execution, device = matched(Execution.model_validate(data.get("execution") or {}), data.get("device"))
     return StudyData(
         name=data["name"],
         crs=data.get("crs"),
@@ -177,7 +182,8 @@ def _assembled(data: Mapping[str, Any]) -> StudyData:
         cases=tuple(data["cases"]),
         keep=tuple(data["keep"]),
         windows=[(str(name), int(first), int(end)) for name, first, end in data["windows"]],
-        execution=Execution.model_validate(data.get("execution") or {}),
+        execution=execution,
+        device=device,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from leeward.campaign.execution import matched
 from leeward.campaign.resolve import check_grid_crs, complete_wake_model
 from leeward.errors import InputError
 from leeward.readers.document import Document
@@ -70,6 +71,7 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
     scenarios.sort(key=lambda scenario: scenario.number)
     if len(scenarios) * len(targets) > MOST_TASKS:
         raise InputError(f"{document.where}: {len(scenarios)} scenarios x {len(targets)} targets; at most {MOST_TASKS}")
+    execution, device = matched(spec.execution, spec.device)
     return StudyData(
         name=spec.name or (Path(document.where).stem if document.folder is not None else "study"),
         crs=crs,
@@ -86,7 +88,8 @@ def resolved(spec: StudySpec, document: Document) -> StudyData:
         cases=tuple(spec.cases),
         keep=tuple(name for name in KEPT if name == "aep" or name in spec.keep),
         windows=windows,
-        execution=spec.execution,
+        execution=execution,
+        device=device,
     )
 
 

@@ -5,7 +5,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
-from leeward.campaign.execution import Count, Execution, Name, Positive, none_as_empty
+from leeward.campaign.execution import (
+    Count,
+    Device,
+    Execution,
+    Name,
+    Positive,
+    check_device,
+    none_as_empty,
+)
 from leeward.campaign.site_spec import Numbers, SiteSpec
 from leeward.campaign.spec import Index, wake_model_section
 from leeward.campaign.validation import Strict, not_both, one_of
@@ -246,6 +254,7 @@ class StudySpec(Strict):
     )
     keep: list[Literal[KEPT]] = Field(default=["aep", "windows"])  # type: ignore[valid-type]
     windows: dict[ShortName, Annotated[str, BeforeValidator(_window)]] = Field(default={"all": ":"})
+    device: Device | None = None  # None for CPUs; the engine gpu sets it
     execution: Annotated[Execution, BeforeValidator(none_as_empty)] = Execution()
 
     @field_validator("cases")
@@ -256,4 +265,5 @@ class StudySpec(Strict):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         not_both(self, "wind", "winds")
+        check_device(self.execution, self.device)
         return self

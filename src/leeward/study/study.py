@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leeward.campaign.compute import versions
-from leeward.campaign.execution import Defaults, Execution
+from leeward.campaign.execution import Defaults, Execution, matched
 from leeward.campaign.fingerprint import digest, site_settings, turbine_settings
 from leeward.campaign.physics import turbine_of
 from leeward.campaign.validation import validated
@@ -70,6 +70,7 @@ class Study:
         self.name, self.crs = data.name, data.crs
         self.cases, self.keep = data.cases, data.keep
         self.execution: Execution = data.execution
+        self.device = data.device
         self.targets: Mapping[int, str] = MappingProxyType(
             {number: data.layouts.names[layout] for number, layout in enumerate(data.targets)}
         )
@@ -110,7 +111,8 @@ class Study:
                 given[section] = {**known, **given[section]}
         data = {"execution": {**self.execution.model_dump(exclude_unset=True), **given}}
         execution = validated(Defaults, Document(f"the options of {self.name}", data)).execution
-        return Study(StudyData(**{**vars(self.data), "execution": execution}), self.remarks)
+        execution, device = matched(execution, None)
+        return Study(StudyData(**{**vars(self.data), "execution": execution, "device": device}), self.remarks)
 
     def __repr__(self) -> str:
         return f"<Study {self.name}: {len(self.targets)} target(s) x {len(self.scenarios)} scenario(s)>"
@@ -202,6 +204,7 @@ class Study:
             "cases": list(self.cases),
             "keep": list(self.keep),
             "windows": [list(window) for window in data.windows] if "windows" in self.keep else [],
+            **({} if self.device is None else {"device": self.device}),  # older fingerprints lack it
         }
 
     def fingerprint(self, key: EvaluationKey, version: int | None = None) -> str:

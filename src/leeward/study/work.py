@@ -2,13 +2,15 @@
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
+from leeward.campaign.batch import TaskFailure
 from leeward.campaign.execution import Execution, with_user_defaults
 from leeward.campaign.fingerprint import differences
-from leeward.errors import InputError
+from leeward.errors import InputError, LeewardError
 from leeward.store import Evaluation, EvaluationKey, FoundResult, Value
 from leeward.study.selection import chosen_evaluations
 from leeward.study.study import Study
@@ -16,6 +18,8 @@ from leeward.study.wind import wind_differences
 from leeward.wording import count
 
 MOST_COMPARED = 1000
+
+ComputeMany = Callable[[Study, Sequence[EvaluationKey], Callable[..., None]], Iterator[Evaluation | TaskFailure]]
 
 
 class StudyWork:
@@ -56,10 +60,19 @@ class StudyWork:
         return key.target_idx
 
     def compute(self, key: EvaluationKey, show_progress: Callable[..., None]) -> Evaluation:
+        if self.source.device is not None:  # the result would have the fingerprint of a GPU
+            raise LeewardError(f"{self.name} is computed on a GPU (device); use --engine gpu")
         return self.source.evaluate(key)
 
+    def compute_many(
+        self, keys: Sequence[EvaluationKey], show_progress: Callable[..., None]
+    ) -> Iterator[Evaluation | TaskFailure]:
+        compute_many: ComputeMany = resolve_name("leeward.study.gpu:compute_many")  # imports numba-cuda
+        return compute_many(self.source, keys, show_progress)
+
     def warm_up(self) -> None:
-        self.source.warm_up()
+        if self.source.device is None:  # for a GPU, `compute_many` compiles the kernels
+            self.source.warm_up()
 
     def version_of(self, key: EvaluationKey, fingerprint: str | None, stated: int | None) -> int | None:
         version = self.method_version if stated is None else stated
