@@ -72,6 +72,24 @@ def test_a_job_that_starts_others_is_a_small_one(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("own", "asked"),
+    [([], ["--gres=gpu:1"]), (["--gres=gpu:4"], ["--gres=gpu:4"]), (["--gpus-per-node=2"], ["--gpus-per-node=2"])],
+)
+def test_a_job_of_the_engine_gpu_asks_for_one(tmp_path, own, asked):
+    make_campaign(tmp_path, execution={"slurm": {"options": own}})
+    assert not [line for line in directives(printed(tmp_path)) if line == "--gres=gpu:1"]
+    given = printed(tmp_path, "--engine", "gpu")
+    make_campaign(tmp_path, execution={"engine": "gpu", "slurm": {"options": own}})
+    for text in (given, printed(tmp_path)):
+        assert [line for line in directives(text) if line.startswith("--g")] == asked
+        words = command(text)
+        assert words[words.index("--engine") :][:2] == ["--engine", "gpu"]
+        assert "--workers" not in words
+    words = command(printed(tmp_path, "--engine", "local"))
+    assert words[words.index("--engine") :][:2] == ["--engine", "local"]
+
+
+@pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--walltime", "0:01:00"], "expected 0:02:00 or more"),

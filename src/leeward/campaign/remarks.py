@@ -39,7 +39,7 @@ def is_by_capacity_factor(campaign: "Campaign", farm_idx: int) -> bool:
 
 
 def optimiser_words(campaign: "Campaign") -> str:
-    """Return recipe and effort, or the budget that replaces it, in words."""
+    """Return recipe and effort, or the budget that replaces it, and the device if it is a GPU, in words."""
     settings = campaign.optimiser
     effort = settings.get("effort", "")
     seconds, work = settings.get("time_budget_s"), settings.get("work")
@@ -48,10 +48,11 @@ def optimiser_words(campaign: "Campaign") -> str:
     elif work is not None:
         how = f"work budget {count(work, 'pair evaluation')} per layout"
     elif effort:
-        return f"recipe {campaign.recipe}, effort {effort}"
+        how, effort = f"effort {effort}", ""
     else:
         how = "a custom function" if ":" in campaign.recipe else "without refinement"
-    return f"recipe {campaign.recipe}, {how}" + (f" (effort {effort})" if effort else "")
+    where = "" if campaign.device is None else ", on GPUs"
+    return f"recipe {campaign.recipe}, {how}" + (f" (effort {effort})" if effort else "") + where
 
 
 def wind_remarks(campaign: "Campaign") -> Iterator[str]:
