@@ -170,21 +170,21 @@ class Engine:
         one_of(model.relative_to, ("source", "target"), f"wake model {model.name}: relative_to")
         self.turbines = list(turbines)
         self.density = density
-        self._model = model
+        self.model = model
         self.turbulence = (float(turbulence_intensity.min()), float(turbulence_intensity.max()))
         self._options_by_extent: dict[float, Model] = {}
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without compiled kernels: another process loads them from the disk cache."""
-        return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
+        return {k: v for k, v in vars(self).items() if k not in ("_kernels", "kinds")} | {"_options_by_extent": {}}
 
     def in_turbulence(self, turbulence_intensity: Array) -> "Engine":
         """Return an engine with the same turbines and model for other turbulence intensities."""
-        return Engine(self.turbines, self._model, turbulence_intensity, self.density)
+        return Engine(self.turbines, self.model, turbulence_intensity, self.density)
 
     def with_turbine(self, turbine: Turbine) -> "Engine":
         """Return an engine with one more turbine type."""
-        return Engine([*self.turbines, turbine], self._model, np.array(self.turbulence), self.density)
+        return Engine([*self.turbines, turbine], self.model, np.array(self.turbulence), self.density)
 
     def power(self, block: Block, speeds: Array = NO_SPEEDS) -> Array:
         """Return the weighted power of each turbine, MW. Fill `speeds` of shape (turbines, elements), if given."""
@@ -207,7 +207,7 @@ class Engine:
         sums = np.zeros((3, len(counted)))
         arguments, adjoints = self._arguments(block), NO_ADJOINTS
         if block.local is not None:
-            adjoints = self._adjoints(block, block.local, len(counted), self._model.uses_turbulence)
+            adjoints = self._adjoints(block, block.local, len(counted), self.model.uses_turbulence)
         self._kernels.gradient(*arguments, counted, sums[0], sums[1], sums[2], adjoints)
         if block.local is not None:
             if of_loss:
@@ -240,19 +240,19 @@ class Engine:
     ) -> None:
         if block.local is None:
             raise TypeError("the wind does not vary")
-        block.local.add_gross_power(wind, places.kind, self._kinds.curves, factor, power, adjoints)
+        block.local.add_gross_power(wind, places.kind, self.kinds.curves, factor, power, adjoints)
 
     def wind_at(self, wind: Wind, local: LocalWind | None, places: Places) -> Wind:
         """Return the wind in all directions, with a row for each place if it varies."""
         if local is None:
             return wind
-        heights = self._kinds.hub_height[places.kind]
+        heights = self.kinds.hub_height[places.kind]
         return local.at(wind, 0, len(wind.cosine), places.x, places.y, heights, self._exponent)
 
     @property
     def source_fields(self) -> int:
         """Return the number of quantities that the wake of a turbine depends on."""
-        return len(result_type(self._model.formulas.source)._fields)
+        return len(result_type(self.model.formulas.source)._fields)
 
     def wind_at_points(self, wind: Wind, local: LocalWind | None, block: Block) -> Wind:
         """Return wind that varies in the block's directions, with a row for each of its points."""
@@ -284,7 +284,7 @@ class Engine:
 
         The points are an extra turbine type without a rotor; the types in the block are ignored.
         """
-        kinds, model = self._kinds, self._options(block.extent)
+        kinds, model = self.kinds, self.options(block.extent)
         reaches = self._reaches(np.r_[0.5 * kinds.diameter, 0.0], block.extent)
         seen = kinds._replace(diameter=np.r_[kinds.diameter, 0.0], hub_height=np.r_[kinds.hub_height, height_m])
         widest = math.sqrt(float(reaches.max()))
@@ -306,11 +306,11 @@ class Engine:
         wind, begin, end = self._wind_at(block, block.places), block.begin, block.end
         if block.local is not None:
             begin, end = 0, end - begin  # the wind is that of the block only
-        return block.places, wind, begin, end, self._kinds, self._options(block.extent)
+        return block.places, wind, begin, end, self.kinds, self.options(block.extent)
 
     def _where(self, block: Block, places: Places, heights: Array | None = None) -> tuple[Array, Array, Array]:
         """Return x, y and height above ground of places, m."""
-        heights = self._kinds.hub_height[places.kind] if heights is None else heights
+        heights = self.kinds.hub_height[places.kind] if heights is None else heights
         return places.x + block.x, places.y + block.y, heights
 
     def _wind_at(self, block: Block, places: Places, heights: Array | None = None) -> Wind:
@@ -323,17 +323,18 @@ class Engine:
     @property
     def _exponent(self) -> int:
         """Return the exponent of `Wind.scale`; 0 if contributions are relative to the free speed where they act."""
-        return 0 if self._model.relative_to == "target" else 2 if self._model.squared else 1
+        return 0 if self.model.relative_to == "target" else 2 if self.model.squared else 1
 
     @functools.cached_property
     def _kernels(self) -> Kernels:
         from leeward.wind.kernels.build import kernels_of  # imports the compiler
 
         keep_freed_memory()
-        return kernels_of(type(self._model))
+        return kernels_of(type(self.model))
 
     @functools.cached_property
-    def _kinds(self) -> Kinds:
+    def kinds(self) -> Kinds:
+        """Return the properties of the turbine types."""
         return Kinds(
             np.array([t.rotor_diameter_m for t in self.turbines]),
             np.array([t.hub_height_m for t in self.turbines]),
@@ -342,9 +343,10 @@ class Engine:
             curves_of([t.curve for t in self.turbines]),
         )
 
-    def _options(self, extent: float) -> Model:
+    def options(self, extent: float) -> Model:
+        """Return the wake model for distances up to `extent`, m."""
         if extent not in self._options_by_extent:
-            model, reaches = self._model, self._reaches(0.5 * self._kinds.diameter, extent)
+            model, reaches = self.model, self._reaches(0.5 * self.kinds.diameter, extent)
             widest = math.sqrt(float(reaches.max()))
             ratio = bool(model.uses_speed_ratio)
             options = Model(model.parameters(), model.table(), bool(model.squared), ratio, reaches, extent, widest)
@@ -354,7 +356,7 @@ class Engine:
     def _reaches(self, radii: Array, extent: float) -> Array:
         """Return how far wakes reach rotors of these radii (m), squared; shape (types, radii, bins)."""
         low, high = self.turbulence
-        reaches: Array = self._kernels.reaches(self._kinds, self._model.parameters(), radii, extent, low, high)
+        reaches: Array = self._kernels.reaches(self.kinds, self.model.parameters(), radii, extent, low, high)
         return reaches
 
 

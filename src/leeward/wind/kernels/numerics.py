@@ -16,6 +16,7 @@ from leeward.wind.kernels.data import CURVE_BINS, Curves
 
 LN_2 = math.log(2.0)
 SQRT_2 = math.sqrt(2.0)
+LAST_BIN = float(CURVE_BINS - 1)
 
 
 @formula
@@ -77,7 +78,7 @@ def effective_speed_slope(speed: float, total: float, squared: bool) -> float:
 def find_piece(speed: float, kind: int, curves: Curves) -> int:
     """Return the row of the piece that contains `speed`."""
     position = (speed - curves.bin_origin[kind]) * curves.bins_per_speed[kind]
-    position = min(position if position > 0.0 else 0.0, CURVE_BINS - 1.0)  # NaN must not become an index
+    position = min(position if position > 0.0 else 0.0, LAST_BIN)  # NaN must not become an index
     row: int = curves.first_piece[kind, int(position)]
     while speed >= curves.ends[row]:
         row += 1

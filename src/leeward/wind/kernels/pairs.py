@@ -8,6 +8,7 @@ from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.data import REACH_BINS, Batch, Lateral, Pairs, Place
 from leeward.wind.kernels.formulas import Range
 
+BINS, LAST_BIN = float(REACH_BINS), float(REACH_BINS - 1)
 SAME_PLACE = 1e-10  # m: a point at most this far upstream of a turbine counts as in its plane, as in PyWake
 
 
@@ -133,7 +134,7 @@ def heights_of(place_kind, place_ground, source_kind, source_ground, kinds):
 @formula
 def reach_bin(downwind, longest):
     """Return the bin of `Model.reaches` for this downwind distance."""
-    return int(min(max(downwind * (REACH_BINS / longest), 0.0), REACH_BINS - 1.0))
+    return int(min(max(downwind * (BINS / longest), 0.0), LAST_BIN))
 
 
 @formula

@@ -1,4 +1,4 @@
-"""Named tuples of numbers in arrays: a field in each row, a tuple in each column."""
+"""Named tuples of numbers in arrays: a field in each row and a tuple in each column, or side by side in a record."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,6 +13,12 @@ def read(rows, first, column):
 
 def write(rows, first, column, values):
     {write}
+
+def read_record(records, element, rank, first):
+    return kind({read_record})
+
+def write_record(records, element, rank, first, values):
+    {write_record}
 
 def weighted_sum(one, weight, other, other_weight):
     return kind({weighted_sum})
@@ -29,6 +35,8 @@ class TupleRows(NamedTuple):
     """Functions for the named tuples of one class in arrays. `first`: the row of the first field.
 
     read(rows, first, column) and write(rows, first, column, values): in an array of shape (rows, columns)
+    read_record(records, element, rank, first), write_record(records, element, rank, first, values): in an array of
+    shape (elements, ranks, fields)
     weighted_sum(one, weight, other, other_weight): of two tuples, field by field
     join(one, other): the fields of both, as a plain tuple
     moved(joined, step): one + step * other, from the result of `join`
@@ -37,6 +45,8 @@ class TupleRows(NamedTuple):
     size: int
     read: Callable[..., Any]
     write: Callable[..., Any]
+    read_record: Callable[..., Any]
+    write_record: Callable[..., Any]
     weighted_sum: Callable[..., Any]
     join: Callable[..., Any]
     moved: Callable[..., Any]
@@ -45,7 +55,7 @@ class TupleRows(NamedTuple):
 def tuple_rows(kind: Any) -> TupleRows:
     """Return the functions for the named tuples of this class."""
     fields = range(len(kind._fields))
-    place = "rows[first + {0}, column]"
+    place, record = "rows[first + {0}, column]", "records[element, rank, first + {0}]"
 
     def each(text: str, between: str = ", ") -> str:
         return between.join(text.format(i) for i in fields)
@@ -53,6 +63,8 @@ def tuple_rows(kind: Any) -> TupleRows:
     text = TEXT.format(
         read=each(place),
         write=each(f"{place} = values[{{0}}]", "; "),
+        read_record=each(record),
+        write_record=each(f"{record} = values[{{0}}]", "; "),
         weighted_sum=each("one[{0}] * weight + other[{0}] * other_weight"),
         one=each("one[{0}]"),
         other=each("other[{0}]"),

@@ -89,10 +89,15 @@ class WakeModel(ABC):
         return math.inf
 
     @property
+    def uses_differences(self) -> bool:
+        """Return whether gradients are finite differences, because the model does not define all derivatives."""
+        formulas = self.formulas
+        return None in (formulas.source_slopes, formulas.wake_slopes, formulas.contribution_slopes)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Return sentences that a user of the model should read."""
-        formulas = self.formulas
-        if None not in (formulas.source_slopes, formulas.wake_slopes, formulas.contribution_slopes):
+        if not self.uses_differences:
             return ()
         return (
             f"wake model {self.name} does not define derivatives: gradients are finite differences of its "

@@ -1,0 +1,50 @@
+"""Compile the GPU's kernels of a wake model."""
+
+from typing import TYPE_CHECKING, Any
+
+import numba
+
+from leeward.wind.gpu import device, kernels
+from leeward.wind.gpu.single import in_single_precision
+from leeward.wind.kernels.build import with_differences
+from leeward.wind.kernels.compile import once
+from leeward.wind.kernels.formulas import result_type
+from leeward.wind.kernels.rows import tuple_rows
+
+if TYPE_CHECKING:
+    from leeward.wind.wake_models.base import WakeModel
+
+MOST_REGISTERS = (
+    128  # of a thread in single precision: with more, too few threads run at once to hide the latency of memory
+)
+
+
+@once
+def device_kernels(model: "type[WakeModel]", single: bool) -> kernels.Device:
+    """Return the kernels of a model, shared by all farms of the process; each is compiled on its first call.
+
+    single: in single precision.
+    """
+    formulas = with_differences(model.formulas)
+    source_rows = tuple_rows(result_type(formulas.source))
+    loops = (
+        kernels.make_arrange(numba.types.float32 if single else numba.types.float64),
+        kernels.make_forward(formulas, source_rows),
+        kernels.make_finish(formulas, source_rows),
+        kernels.make_backward(formulas, source_rows),
+        kernels.make_worth(formulas, source_rows),
+        kernels.make_points(formulas, source_rows),
+        kernels.make_gains(formulas, source_rows),
+    )
+    sums = (kernels.add_groups, kernels.add_all)
+    every = (compiled(in_single_precision(loop) if single else loop, single) for loop in loops)
+    return kernels.Device(*every, *(compiled(loop, False) for loop in sums))
+
+
+def compiled(function: Any, single: bool) -> Any:
+    """Return a kernel to start on the GPU. single: with approximate division and square root."""
+    from numba import cuda
+
+    if device.is_simulated():
+        return cuda.jit(function)
+    return cuda.jit(function, fastmath=single, max_registers=MOST_REGISTERS if single else None)

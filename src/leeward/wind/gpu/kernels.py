@@ -1,0 +1,669 @@
+"""The loops of the GPU: from the positions of many layouts to energy and gradient, from the formulas of a wake model.
+
+A row is a layout in one wind direction. `arrange` sorts its turbines and finds the wakes that count, with one block of
+threads for each row. An element is a row with one wind speed. `forward` and `backward` compute an element in one
+thread, turbine after turbine: the same steps as in `leeward.wind.kernels`, where `sweep` and `gradient` compute all
+elements of a block side by side. What a thread needs of a turbine lies side by side in memory, because its neighbours
+are at other turbines. `backward` evaluates the wakes again instead of reading their derivatives from memory.
+
+Sums over elements are added in a fixed order, so that a device gives the same bits every time.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from numba import cuda, types
+
+from leeward.wind.gpu.data import BY_X, BY_Y, CROSSWIND, DOWNWIND, GROUND, GROUP, HEIGHT, SHARE, THREADS
+from leeward.wind.kernels.compile import formula
+from leeward.wind.kernels.formulas import Rotor
+from leeward.wind.kernels.gradient import along_axis
+from leeward.wind.kernels.numerics import (
+    effective_speed,
+    effective_speed_slope,
+    power_and_thrust,
+    power_and_thrust_slopes,
+)
+from leeward.wind.kernels.pairs import SAME_PLACE, reach_bin
+from leeward.wind.kernels.rows import TupleRows
+
+
+class Device(NamedTuple):
+    """The kernels of a wake model that are started on the GPU; the functions below document their arguments."""
+
+    arrange: Any
+    forward: Any
+    finish: Any
+    backward: Any
+    worth: Any
+    points: Any
+    gains: Any
+    add_groups: Any
+    add_all: Any
+
+
+@formula
+def of_place(values, rose, i, direction, lane):
+    """Return a value of the wind at a turbine; one place stands for all."""
+    return values[rose, min(i, values.shape[1] - 1), direction, lane]
+
+
+@formula
+def ground_of(layouts, layout, i):
+    return layouts.ground[layout, i] if len(layouts.ground) else 0.0
+
+
+@formula
+def first_pair(rank):
+    """Return the position of the first wake that reaches a rank, see `Order`."""
+    return rank * (rank - 1) // 2
+
+
+@formula
+def is_before(value, i, other, j):
+    """Return whether turbine j is upstream of turbine i; equal ones are sorted by index."""
+    return other < value or (other == value and j < i)
+
+
+@formula
+def reaches_place(along, across, kind, model):
+    """Return whether a wake reaches a rotor that is so far downwind and crosswind of its turbine, m."""
+    return across * across < model.reaches[kind, reach_bin(along, model.longest)]
+
+
+@formula
+def rotor_between(downwind, crosswind, height, ground, source_height, source_ground, radius):
+    """Return a rotor as seen from a source, and the heights of its hub above that of the source and of its image, m."""
+    rise = ground - source_ground
+    above, above_image = (height - source_height) + rise, (height + source_height) + rise
+    away = crosswind * crosswind
+    direct, image = math.sqrt(away + above * above), math.sqrt(away + above_image * above_image)
+    return Rotor(downwind, direct, image, radius), above, above_image
+
+
+@formula
+def rotor_of(layouts, layout, order, row, rank, source, radius):
+    """Return the rotor of a rank as seen from a source, the crosswind distance and the heights between them, m."""
+    place = order.place
+    downwind = place[row, rank, DOWNWIND] - place[row, source, DOWNWIND]
+    if len(layouts.stretch):
+        downwind *= layouts.stretch[layout, order.turbine[row, rank], order.turbine[row, source]]
+    crosswind = place[row, rank, CROSSWIND] - place[row, source, CROSSWIND]
+    height, ground = place[row, rank, HEIGHT], place[row, rank, GROUND]
+    there, ground_there = place[row, source, HEIGHT], place[row, source, GROUND]
+    rotor, above, above_image = rotor_between(downwind, crosswind, height, ground, there, ground_there, radius)
+    return rotor, crosswind, above, above_image
+
+
+def make_arrange(number: Any) -> Any:
+    """Return `arrange` for this type of number."""
+
+    def arrange(layouts, winds, chunk, kinds, model, rows_of_block, order):
+        """Sort the turbines of each row downwind, and find the wakes that count. A block for a number of rows.
+
+        Its shared memory has room for two numbers for each turbine of its rows.
+        """
+        rows = min(rows_of_block, chunk.layouts * chunk.directions - cuda.blockIdx.x * rows_of_block)
+        first_row, most = cuda.blockIdx.x * rows_of_block, layouts.x.shape[1]
+        along = cuda.shared.array(0, number)[: rows * most]
+        across = cuda.shared.array(0, number)[rows * most : 2 * rows * most]
+        for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
+            row, i = first_row + at // most, at % most
+            layout, direction = chunk.layout + row // chunk.directions, chunk.direction + row % chunk.directions
+            rose = layouts.rose[layout]
+            cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
+            along[at] = -cosine * layouts.x[layout, i] - sine * layouts.y[layout, i]
+        cuda.syncthreads()
+        for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
+            row, i = first_row + at // most, at % most
+            layout, direction = chunk.layout + row // chunk.directions, chunk.direction + row % chunk.directions
+            turbines, rose = layouts.standing[layout], layouts.rose[layout]
+            if i < turbines:
+                value, rank, begin = along[at], 0, at - i
+                for j in range(turbines):
+                    rank += is_before(value, i, along[begin + j], j)
+                kind = layouts.kind[layout, i]
+                cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
+                order.turbine[row, rank] = i
+                order.place[row, rank, DOWNWIND] = value
+                order.place[row, rank, CROSSWIND] = sine * layouts.x[layout, i] - cosine * layouts.y[layout, i]
+                order.place[row, rank, HEIGHT] = kinds.hub_height[kind]
+                order.place[row, rank, GROUND] = ground_of(layouts, layout, i)
+        cuda.syncthreads()
+        for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
+            row, rank = first_row + at // most, at % most
+            along[at], across[at] = order.place[row, rank, DOWNWIND], order.place[row, rank, CROSSWIND]
+        cuda.syncthreads()
+        for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
+            row, rank = first_row + at // most, at % most
+            layout = chunk.layout + row // chunk.directions
+            if rank < layouts.standing[layout]:
+                i, begin = order.turbine[row, rank], at - rank
+                kind, downwind, crosswind = layouts.kind[layout, i], along[at], across[at]
+                first, count = first_pair(rank), 0
+                for source in range(rank):
+                    behind = downwind - along[begin + source]
+                    if len(layouts.stretch):
+                        behind *= layouts.stretch[layout, i, order.turbine[row, source]]
+                    if reaches_place(behind, crosswind - across[begin + source], kind, model):
+                        order.source[row, first + count] = source
+                        count += 1
+                order.count[row, rank] = count
+
+    return arrange
+
+
+def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
+    wake_at, contribution, source = formulas.wake_at, formulas.contribution, formulas.source
+    read, write = source_rows.read_record, source_rows.write_record
+
+    def forward(layouts, winds, chunk, kinds, model, order, states):
+        """Compute total and source of every turbine, from the most upstream one on. A thread for each element.
+
+        One loop runs over all wakes of all ranks: loops of different lengths in the threads of a warp would make them
+        wait for each other at every rank.
+        """
+        element = cuda.grid(1)
+        if element >= chunk.layouts * chunk.directions * chunk.lanes:
+            return
+        row, lane = element // chunk.lanes, element % chunk.lanes
+        layout = chunk.layout + row // chunk.directions
+        direction = chunk.direction + row % chunk.directions
+        rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
+        rank, e, total = 0, 0, 0.0
+        end = order.count[row, 0]
+        i = order.turbine[row, 0]
+        kind = layouts.kind[layout, i]
+        diameter = kinds.diameter[kind]
+        while rank < turbines:
+            if e < end:
+                upstream = order.source[row, e]
+                rotor, _, _, _ = rotor_of(layouts, layout, order, row, rank, upstream, 0.5 * diameter)
+                value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
+                if len(winds.scale):
+                    value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
+                total += value
+                e += 1
+            if e >= end:
+                if len(winds.scale):
+                    total /= of_place(winds.scale, rose, i, direction, lane)
+                free = of_place(winds.speed, rose, i, direction, lane)
+                turbulence = of_place(winds.turbulence_intensity, rose, i, direction, lane)
+                speed = effective_speed(free, total, model.squared)
+                thrust = power_and_thrust(speed, kind, kinds.curves)[1]
+                if len(winds.density):
+                    thrust *= of_place(winds.density, rose, i, direction, lane)
+                write(states.sources, element, rank, 0, source(thrust, speed / free, diameter, turbulence, p))
+                states.totals[element, rank] = total
+                rank += 1
+                if rank < turbines:
+                    e, total = first_pair(rank), 0.0
+                    end = e + order.count[row, rank]
+                    i = order.turbine[row, rank]
+                    kind = layouts.kind[layout, i]
+                    diameter = kinds.diameter[kind]
+
+    return forward
+
+
+def make_finish(formulas: Any, source_rows: TupleRows) -> Any:
+    write, weighted_sum, fields = source_rows.write_record, source_rows.weighted_sum, source_rows.size
+    source_slopes, turbulence_slopes = formulas.source_slopes, formulas.turbulence_slopes
+
+    def finish(layouts, winds, chunk, kinds, model, order, states, found):
+        """Fill in `found` except for derivatives and, where there is room, the derivatives in `states`.
+
+        After `forward`. A thread for each turbine of each element.
+        """
+        at = cuda.grid(1)
+        element, rank = at // layouts.x.shape[1], at % layouts.x.shape[1]
+        if element >= chunk.layouts * chunk.directions * chunk.lanes:
+            return
+        row, lane = element // chunk.lanes, element % chunk.lanes
+        layout = chunk.layout + row // chunk.directions
+        direction = chunk.direction + row % chunk.directions
+        if rank >= layouts.standing[layout]:
+            return
+        rose, p, i = layouts.rose[layout], model.parameters, order.turbine[row, rank]
+        kind = layouts.kind[layout, i]
+        free, weight = of_place(winds.speed, rose, i, direction, lane), of_place(winds.weight, rose, i, direction, lane)
+        density = of_place(winds.density, rose, i, direction, lane) if len(winds.density) else 1.0
+        speed = effective_speed(free, states.totals[element, rank], model.squared)
+        power, thrust = power_and_thrust(speed, kind, kinds.curves)
+        if len(winds.density):
+            power, thrust = power * density, thrust * density
+        found.power[element, i] = weight * power
+        if len(found.speeds):
+            found.speeds[element, i] = speed
+        if states.sources.shape[2] > fields:
+            turbulence = of_place(winds.turbulence_intensity, rose, i, direction, lane)
+            diameter, ratio = kinds.diameter[kind], speed / free
+            power_slope, thrust_slope = power_and_thrust_slopes(speed, kind, kinds.curves)
+            by_thrust, by_ratio = source_slopes(thrust, ratio, diameter, turbulence, p)
+            by_speed = weighted_sum(by_thrust, thrust_slope * density, by_ratio, 1.0 / free)
+            write(states.sources, element, rank, fields, by_speed)
+            if states.sources.shape[2] > 2 * fields:  # the wind varies over the site
+                by_free = weighted_sum(by_ratio, -ratio / free, by_ratio, 0.0)
+                write(states.sources, element, rank, 2 * fields, by_free)
+                by_turbulence = turbulence_slopes(thrust, ratio, diameter, turbulence, p)
+                write(states.sources, element, rank, 3 * fields, by_turbulence)
+                by_density = weighted_sum(by_thrust, thrust / density, by_thrust, 0.0)
+                write(states.sources, element, rank, 4 * fields, by_density)
+            is_counted = i < layouts.farm[layout]
+            states.adjoints[element, rank, SHARE] = weight * density * power_slope if is_counted else 0.0
+            states.adjoints[element, rank, BY_X] = 0.0
+            states.adjoints[element, rank, BY_Y] = 0.0
+
+    return finish
+
+
+def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
+    wake_slopes, contribution_slopes = formulas.wake_slopes, formulas.contribution_slopes
+    read, fields = source_rows.read_record, source_rows.size
+
+    @formula
+    def slope_along(states, element, upstream, part, rotor, p, table):
+        """Return the derivative of a contribution along that part of `States.sources`."""
+        by = read(states.sources, element, upstream, part * fields)
+        wake = wake_slopes(rotor, read(states.sources, element, upstream, 0), by, p)
+        return contribution_slopes(wake, rotor, p, table).by_source_speed
+
+    @formula
+    def add_free_slopes(
+        winds,
+        rose,
+        i,
+        j,
+        direction,
+        lane,
+        element,
+        upstream,
+        above,
+        above_image,
+        rotor,
+        slopes,
+        factor,
+        model,
+        states,
+        free_slopes,
+    ):
+        """Add the effect of a wake on the derivatives with respect to the free wind at its source j, and to heights."""
+        if len(winds.scale) and len(free_slopes.speed):
+            free_there = of_place(winds.speed, rose, j, direction, lane)
+            exponent = 2.0 if model.squared else 1.0
+            free_slopes.speed[element, j] += factor * exponent * slopes.value / free_there
+        if model.uses_ratio and len(free_slopes.speed):
+            along = slope_along(states, element, upstream, 2, rotor, model.parameters, model.table)
+            free_slopes.speed[element, j] += factor * along
+        if len(free_slopes.turbulence):
+            along = slope_along(states, element, upstream, 3, rotor, model.parameters, model.table)
+            free_slopes.turbulence[element, j] += factor * along
+        if len(free_slopes.density):
+            along = slope_along(states, element, upstream, 4, rotor, model.parameters, model.table)
+            free_slopes.density[element, j] += factor * along
+        if len(free_slopes.ground):
+            by_height = factor * (
+                slopes.by_distance * along_axis(above, rotor.distance)
+                + slopes.by_mirror_distance * along_axis(above_image, rotor.mirror_distance)
+            )
+            free_slopes.ground[element, i] += by_height
+            free_slopes.ground[element, j] -= by_height
+
+    @formula
+    def begin_free_slopes(
+        layouts, layout, winds, rose, i, direction, lane, element, kind, kinds, speed, share, free_slopes
+    ):
+        """Add the derivatives of the turbine's own power with respect to the free wind."""
+        weight, power = of_place(winds.weight, rose, i, direction, lane), power_and_thrust(speed, kind, kinds.curves)[0]
+        density = of_place(winds.density, rose, i, direction, lane) if len(winds.density) else 1.0
+        counted = 1.0 if i < layouts.farm[layout] else 0.0
+        free_slopes.weight[element, i] = counted * power * density
+        if len(free_slopes.density):
+            free_slopes.density[element, i] += counted * weight * power
+        if len(free_slopes.speed):
+            free = of_place(winds.speed, rose, i, direction, lane)
+            free_slopes.speed[element, i] += share * (1.0 if len(winds.scale) else speed / free)
+
+    def backward(layouts, winds, chunk, kinds, model, order, states, found, free_slopes):
+        """Compute the derivatives of the farm's power, from the most downstream turbine on. A thread for each element.
+
+        They are those in a free wind that stays as it is at each turbine. Add those with respect to it to
+        `free_slopes`, where it has elements. After `finish`.
+        """
+        element = cuda.grid(1)
+        if element >= chunk.layouts * chunk.directions * chunk.lanes:
+            return
+        row, lane = element // chunk.lanes, element % chunk.lanes
+        layout = chunk.layout + row // chunk.directions
+        direction = chunk.direction + row % chunk.directions
+        rose, p, adjoints = layouts.rose[layout], model.parameters, states.adjoints
+        cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
+        rank = layouts.standing[layout]
+        e, end, i, radius, share, by_x, by_y = 0, 0, 0, 0.0, 0.0, 0.0, 0.0
+        while rank >= 0:
+            if e >= end:
+                rank -= 1
+                if rank < 0:
+                    break
+                e = first_pair(rank)
+                end = e + order.count[row, rank]
+                i = order.turbine[row, rank]
+                kind = layouts.kind[layout, i]
+                radius = 0.5 * kinds.diameter[kind]
+                total = states.totals[element, rank]
+                free = of_place(winds.speed, rose, i, direction, lane)
+                share = adjoints[element, rank, SHARE]
+                if len(free_slopes.weight):
+                    speed = effective_speed(free, total, model.squared)
+                    begin_free_slopes(
+                        layouts,
+                        layout,
+                        winds,
+                        rose,
+                        i,
+                        direction,
+                        lane,
+                        element,
+                        kind,
+                        kinds,
+                        speed,
+                        share,
+                        free_slopes,
+                    )
+                share *= effective_speed_slope(free, total, model.squared)
+                by_x, by_y = adjoints[element, rank, BY_X], adjoints[element, rank, BY_Y]
+            if e < end:
+                upstream = order.source[row, e]
+                rotor, across, above, above_image = rotor_of(layouts, layout, order, row, rank, upstream, radius)
+                by_speed = read(states.sources, element, upstream, fields)
+                wake = wake_slopes(rotor, read(states.sources, element, upstream, 0), by_speed, p)
+                slopes = contribution_slopes(wake, rotor, p, model.table)
+                factor = share
+                if len(winds.scale):
+                    j = order.turbine[row, upstream]
+                    factor *= of_place(winds.scale, rose, j, direction, lane)
+                    factor /= of_place(winds.scale, rose, i, direction, lane)
+                downwind = factor * slopes.by_downwind
+                crosswind = factor * (
+                    slopes.by_distance * along_axis(across, rotor.distance)
+                    + slopes.by_mirror_distance * along_axis(across, rotor.mirror_distance)
+                )
+                if len(free_slopes.weight):
+                    j = order.turbine[row, upstream]
+                    add_free_slopes(
+                        winds,
+                        rose,
+                        i,
+                        j,
+                        direction,
+                        lane,
+                        element,
+                        upstream,
+                        above,
+                        above_image,
+                        rotor,
+                        slopes,
+                        factor,
+                        model,
+                        states,
+                        free_slopes,
+                    )
+                    if len(free_slopes.stretch):
+                        stretch = layouts.stretch[layout, i, j]
+                        free_slopes.stretch[element, i, j] += downwind * rotor.downwind / stretch
+                        downwind *= stretch
+                x, y = crosswind * sine - downwind * cosine, -crosswind * cosine - downwind * sine
+                by_x += x
+                by_y += y
+                adjoints[element, upstream, SHARE] += factor * slopes.by_source_speed
+                adjoints[element, upstream, BY_X] -= x
+                adjoints[element, upstream, BY_Y] -= y
+                e += 1
+            if e >= end:
+                found.by_x[element, i] = by_x
+                found.by_y[element, i] = by_y
+
+    return backward
+
+
+def add_groups(values, elements, groups, layouts, turbines, sums):
+    """Add up groups of GROUP elements. values: (elements, turbines), sums: (layouts, groups, turbines).
+
+    elements: of each layout. A thread for each number of `sums`.
+    """
+    at = cuda.grid(1)
+    if at >= layouts * groups * turbines:
+        return
+    i, group, layout = at % turbines, at // turbines % groups, at // turbines // groups
+    total = 0.0
+    for element in range(group * GROUP, min((group + 1) * GROUP, elements)):
+        total += values[layout * elements + element, i]
+    sums[layout, group, i] = total
+
+
+def add_all(sums, groups, first, layouts, turbines, into, row):
+    """Add the sums of all groups to into[row, first + layout, turbine]. A thread for each layout and turbine."""
+    at = cuda.grid(1)
+    if at >= layouts * turbines:
+        return
+    i, layout = at % turbines, at // turbines
+    total = into[row, first + layout, i]
+    for group in range(groups):
+        total += sums[layout, group, i]
+    into[row, first + layout, i] = total
+
+
+@formula
+def power_with(winds, rose, i, direction, lane, kind, total, kinds, model):
+    """Return the weighted power (MW) of a turbine with this total of contributions."""
+    free = of_place(winds.speed, rose, i, direction, lane)
+    speed = effective_speed(free, max(total, 0.0), model.squared)
+    power = power_and_thrust(speed, kind, kinds.curves)[0]
+    if len(winds.density):
+        power *= of_place(winds.density, rose, i, direction, lane)
+    return power * of_place(winds.weight, rose, i, direction, lane)
+
+
+def make_worth(formulas: Any, source_rows: TupleRows) -> Any:
+    wake_at, contribution, read = formulas.wake_at, formulas.contribution, source_rows.read_record
+
+    def worth(layouts, winds, chunk, kinds, model, order, states, found):
+        """Replace `found.power` by the loss of the farm without each turbine, see `marginal` in `maps`.
+
+        After `finish`. A thread for each element.
+        """
+        element = cuda.grid(1)
+        if element >= chunk.layouts * chunk.directions * chunk.lanes:
+            return
+        row, lane = element // chunk.lanes, element % chunk.lanes
+        layout = chunk.layout + row // chunk.directions
+        direction = chunk.direction + row % chunk.directions
+        rose, p = layouts.rose[layout], model.parameters
+        farm = layouts.farm[layout]
+        # upwards: what a turbine gains is complete before its own loss replaces its power
+        for rank in range(layouts.standing[layout] - 1, -1, -1):
+            i = order.turbine[row, rank]
+            states.adjoints[element, rank, SHARE] = 0.0
+        for rank in range(layouts.standing[layout] - 1, -1, -1):
+            i = order.turbine[row, rank]
+            kind = layouts.kind[layout, i]
+            power = found.power[element, i]
+            found.power[element, i] = (power if i < farm else 0.0) - states.adjoints[element, rank, SHARE]
+            if i >= farm:
+                continue
+            first, radius = first_pair(rank), 0.5 * kinds.diameter[kind]
+            for e in range(first, first + order.count[row, rank]):
+                upstream = order.source[row, e]
+                rotor, _, _, _ = rotor_of(layouts, layout, order, row, rank, upstream, radius)
+                value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
+                if len(winds.scale):
+                    value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
+                    value /= of_place(winds.scale, rose, i, direction, lane)
+                total = states.totals[element, rank] - value
+                without = power_with(winds, rose, i, direction, lane, kind, total, kinds, model)
+                states.adjoints[element, upstream, SHARE] += without - power
+
+    return worth
+
+
+@formula
+def add_block(value, shared):
+    """Fill shared[0] with the sum of `value` over the THREADS (a power of 2) of a block, added in a fixed order."""
+    thread = cuda.threadIdx.x
+    shared[thread] = value
+    cuda.syncthreads()
+    half = THREADS // 2
+    while half > 0:
+        if thread < half:
+            shared[thread] += shared[thread + half]
+        cuda.syncthreads()
+        half //= 2
+
+
+@formula
+def rotor_at(layouts, layout, order, row, rank, points, point, along, across, rotor, kinds):
+    """Return the rotor of a turbine at a point as seen from the turbine of a rank, and the distances between them, m.
+
+    along, across: of the point. rotor: 1.0 to average over the rotor, 0.0 for the wind at its hub.
+    """
+    kind, place = points.kind[layout], order.place
+    downwind = along - place[row, rank, DOWNWIND]
+    if len(points.stretch):
+        downwind *= points.stretch[layout, point, order.turbine[row, rank]]
+    crosswind = across - place[row, rank, CROSSWIND]
+    here = points.ground[layout, point] if len(points.ground) else 0.0
+    height, there, ground_there = kinds.hub_height[kind], place[row, rank, HEIGHT], place[row, rank, GROUND]
+    radius = rotor * 0.5 * kinds.diameter[kind]
+    seen, _, _ = rotor_between(downwind, crosswind, height, here, there, ground_there, radius)
+    return seen, crosswind
+
+
+@formula
+def rotor_behind(layouts, layout, order, row, rank, points, point, along, across, kinds):
+    """Return the rotor of a rank as seen from a turbine at a point, and the crosswind distance between them, m."""
+    i = order.turbine[row, rank]
+    kind, place = points.kind[layout], order.place
+    downwind = place[row, rank, DOWNWIND] - along
+    if len(points.stretch):
+        downwind *= points.stretch[layout, point, i]
+    crosswind = place[row, rank, CROSSWIND] - across
+    there = points.ground[layout, point] if len(points.ground) else 0.0
+    height, here, height_there = place[row, rank, HEIGHT], place[row, rank, GROUND], kinds.hub_height[kind]
+    radius = 0.5 * kinds.diameter[layouts.kind[layout, i]]
+    seen, _, _ = rotor_between(downwind, crosswind, height, here, height_there, there, radius)
+    return seen, crosswind
+
+
+def make_points(formulas: Any, source_rows: TupleRows) -> Any:
+    wake_at, contribution, read = formulas.wake_at, formulas.contribution, source_rows.read_record
+
+    def points_yield(layouts, winds, chunk, kinds, model, order, states, points, at_winds, rotor, gain):
+        """Add the yield (MW) of one more turbine at each point to gain[layout, point], see `points` in `maps`.
+
+        After `forward`. A block of THREADS for each layout and point.
+        """
+        shared = cuda.shared.array(THREADS, types.float64)
+        layout = chunk.layout + cuda.blockIdx.x // points.x.shape[1]
+        point = cuda.blockIdx.x % points.x.shape[1]
+        rose, p = layouts.rose[layout], model.parameters
+        kind, total_power = points.kind[layout], 0.0
+        if point < points.count[layout]:
+            for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
+                g, lane = k // chunk.lanes, k % chunk.lanes
+                direction = chunk.direction + g
+                weight = of_place(at_winds.weight, rose, point, direction, lane)
+                if weight == 0.0:
+                    continue
+                row = (layout - chunk.layout) * chunk.directions + g
+                element = row * chunk.lanes + lane
+                cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
+                x, y = points.x[layout, point], points.y[layout, point]
+                along, across = -cosine * x - sine * y, sine * x - cosine * y
+                total = 0.0
+                for rank in range(layouts.standing[layout]):
+                    if along - order.place[row, rank, DOWNWIND] <= -SAME_PLACE:
+                        break
+                    seen, crosswind = rotor_at(
+                        layouts, layout, order, row, rank, points, point, along, across, rotor, kinds
+                    )
+                    if reaches_place(seen.downwind, crosswind, kind, model):
+                        value = contribution(wake_at(seen, read(states.sources, element, rank, 0), p), p, model.table)
+                        if len(winds.scale):
+                            value *= of_place(winds.scale, rose, order.turbine[row, rank], direction, lane)
+                        total += value
+                if len(at_winds.scale):
+                    total /= of_place(at_winds.scale, rose, point, direction, lane)
+                total_power += power_with(at_winds, rose, point, direction, lane, kind, total, kinds, model)
+        add_block(total_power, shared)
+        if cuda.threadIdx.x == 0:
+            gain[layout, point] += shared[0]
+
+    return points_yield
+
+
+def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
+    wake_at, contribution, read = formulas.wake_at, formulas.contribution, source_rows.read_record
+    source = formulas.source
+
+    def gains(layouts, winds, chunk, kinds, model, order, states, found, points, at_winds, gain):
+        """Add what the farm gains (MW) from one more turbine at each point to gain[layout, point], as in `maps`.
+
+        After `finish`. A block of THREADS for each layout and point.
+        """
+        shared = cuda.shared.array(THREADS, types.float64)
+        layout = chunk.layout + cuda.blockIdx.x // points.x.shape[1]
+        point = cuda.blockIdx.x % points.x.shape[1]
+        rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
+        kind, total_gain = points.kind[layout], 0.0
+        if point < points.count[layout]:
+            for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
+                g, lane = k // chunk.lanes, k % chunk.lanes
+                direction = chunk.direction + g
+                row = (layout - chunk.layout) * chunk.directions + g
+                element = row * chunk.lanes + lane
+                cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
+                x, y = points.x[layout, point], points.y[layout, point]
+                along, across = -cosine * x - sine * y, sine * x - cosine * y
+                total, upstream = 0.0, 0
+                while upstream < turbines and order.place[row, upstream, DOWNWIND] <= along:
+                    seen, crosswind = rotor_at(
+                        layouts, layout, order, row, upstream, points, point, along, across, 1.0, kinds
+                    )
+                    if reaches_place(seen.downwind, crosswind, kind, model):
+                        wake = wake_at(seen, read(states.sources, element, upstream, 0), p)
+                        value = contribution(wake, p, model.table)
+                        if len(winds.scale):
+                            value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
+                        total += value
+                    upstream += 1
+                own_scale = of_place(at_winds.scale, rose, point, direction, lane) if len(at_winds.scale) else 1.0
+                total /= own_scale
+                free = of_place(at_winds.speed, rose, point, direction, lane)
+                turbulence = of_place(at_winds.turbulence_intensity, rose, point, direction, lane)
+                speed = effective_speed(free, total, model.squared)
+                power, thrust = power_and_thrust(speed, kind, kinds.curves)
+                if len(at_winds.density):
+                    density = of_place(at_winds.density, rose, point, direction, lane)
+                    power, thrust = power * density, thrust * density
+                total_gain += power * of_place(at_winds.weight, rose, point, direction, lane)
+                made = source(thrust, speed / free, kinds.diameter[kind], turbulence, p)
+                for rank in range(upstream, turbines):
+                    i = order.turbine[row, rank]
+                    if i >= layouts.farm[layout]:
+                        continue
+                    seen, crosswind = rotor_behind(
+                        layouts, layout, order, row, rank, points, point, along, across, kinds
+                    )
+                    if reaches_place(seen.downwind, crosswind, layouts.kind[layout, i], model):
+                        value = contribution(wake_at(seen, made, p), p, model.table) * own_scale
+                        if len(winds.scale):
+                            value /= of_place(winds.scale, rose, i, direction, lane)
+                        total = states.totals[element, rank] + value
+                        behind = layouts.kind[layout, i]
+                        total_gain += power_with(winds, rose, i, direction, lane, behind, total, kinds, model)
+                        total_gain -= found.power[element, i]
+        add_block(total_gain, shared)
+        if cuda.threadIdx.x == 0:
+            gain[layout, point] += shared[0]
+
+    return gains
