@@ -27,12 +27,16 @@ NONE_4 = np.empty((0, 0, 0, 0))
 
 
 class Batch(NamedTuple):
-    """Layouts on the GPU. x, y: their origins, m, shape (layouts,). extent: as in `Block`, of the largest layout."""
+    """Layouts on the GPU. x, y: their origins, m, shape (layouts,). extent: as in `Block`, of the largest layout.
+
+    count: how many of them to evaluate, the first ones.
+    """
 
     layouts: Layouts
     x: Array
     y: Array
     extent: float
+    count: int
 
 
 def to_device(values: npt.ArrayLike, dtype: Any = None) -> Values:
@@ -80,19 +84,23 @@ class BatchEngine:
         self._engine = engine
         self._single = single and not engine.model.uses_differences
         self.number = np.dtype(np.float32 if self._single else np.float64)
-        self._workspaces: dict[tuple[object, ...], Workspace] = {}
+        self._workspaces: dict[tuple[object, ...], tuple[int, Workspace]] = {}
         self._models: dict[float, Any] = {}
 
-    def batch(self, places: Sequence[Places], farm: Sequence[int], rose: Sequence[int]) -> Batch:
+    def batch(
+        self, places: Sequence[Places], farm: Sequence[int], rose: Sequence[int], origin: Array | None = None
+    ) -> Batch:
         """Return layouts on the GPU.
 
-        farm: number of turbines of each farm, which come first in its places. rose: index of its wind.
+        farm: number of turbines of each farm, which come first in its places. rose: index of its wind. origin: x and y
+        (m) near each layout, shape (layouts, 2); by default of its first turbine.
         """
         shape = (len(places), max(len(each.x) for each in places))
         if shape[1] > MOST_TURBINES:
             raise InputError(f"a layout has {shape[1]} turbines; the GPU takes at most {MOST_TURBINES}")
         x, y, kind = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.uint32)
-        origin = np.array([(each.x[0], each.y[0]) for each in places])
+        if origin is None:
+            origin = np.array([(each.x[0], each.y[0]) for each in places])
         for i, each in enumerate(places):
             count = len(each.x)
             x[i, :count], y[i, :count], kind[i, :count] = each.x - origin[i, 0], each.y - origin[i, 1], each.kind
@@ -107,18 +115,22 @@ class BatchEngine:
             self.numbers(NONE),
             self.numbers(NONE_3),
         )
-        return Batch(layouts, origin[:, 0], origin[:, 1], extent)
+        return Batch(layouts, origin[:, 0], origin[:, 1], extent, len(places))
 
-    def winds(self, winds: Sequence[Wind]) -> Winds:
-        """Return wind roses on the GPU. Those with fewer directions or lanes are padded, with the weight 0."""
+    def winds(self, winds: Sequence[Wind], speeds: int | None = None) -> Winds:
+        """Return wind roses on the GPU. Those with fewer directions or lanes are padded, with the weight 0.
+
+        speeds: how many of the lanes to use; by default all, with those that fill up vectors on the CPU.
+        """
         directions = max(len(wind.cosine) for wind in winds)
-        lanes = max(wind.speed.shape[2] for wind in winds)
+        lanes = max(wind.speed.shape[2] for wind in winds) if speeds is None else speeds
 
         def padded(values: Array, mode: Any) -> Array:
             rows = directions - values.shape[0 if values.ndim == 1 else 1]
             if values.ndim == 1:
                 return np.pad(values, (0, rows), mode=mode)
-            return np.pad(values, ((0, 0), (0, rows), (0, lanes - values.shape[2])), mode=mode)
+            used = values[:, :, :lanes]
+            return np.pad(used, ((0, 0), (0, rows), (0, lanes - used.shape[2])), mode=mode)
 
         def stacked(name: str) -> Values:
             each = [getattr(wind, name) for wind in winds]
@@ -276,7 +288,7 @@ class BatchEngine:
 
     def _chunks(self, batch: Batch, winds: Winds, wanted: Wanted) -> Iterator[tuple[Chunk, Workspace]]:
         """Yield all layouts and directions in chunks that fit into the memory, with arrays for them."""
-        count, turbines = batch.layouts.x.shape
+        count, turbines = batch.count, batch.layouts.x.shape[1]
         _, _, directions, lanes = winds.speed.shape
         step = max(1, min(directions, MOST_ELEMENTS // lanes))
         work = self._workspace(count, turbines, step, lanes, wanted)
@@ -287,8 +299,8 @@ class BatchEngine:
 
     def _workspace(self, count: int, turbines: int, directions: int, lanes: int, wanted: Wanted) -> Workspace:
         key = (turbines, directions, lanes, wanted)
-        known = self._workspaces.get(key)
-        if known is not None and known.size >= count:
+        asked, known = self._workspaces.get(key, (0, None))
+        if known is not None and asked >= count:
             return known
         fields = self._engine.source_fields
         elements = directions * lanes
@@ -320,5 +332,6 @@ class BatchEngine:
         speeds = self._new(of_elements) if wanted.speeds else nothing
         found = Found(self._new(of_elements), by_x, by_y, speeds)
         free = Free(nothing, nothing, nothing, nothing, nothing, no_records)
-        self._workspaces[key] = Workspace(size, order, states, found, free, new((size, groups, turbines)))
-        return self._workspaces[key]
+        work = Workspace(size, order, states, found, free, new((size, groups, turbines)))
+        self._workspaces[key] = count, work
+        return work
