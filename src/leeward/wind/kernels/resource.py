@@ -194,6 +194,31 @@ def turbulence_of(field, rows, g, cell, sectors):
     return mixed(sectors.turbulence, rows.smooth_sector[g], rows.smooth_next[g], rows.smooth_share[g])
 
 
+@formula
+def fill_speeds(field, rows, g, factor, cell, speed):
+    """Fill in the speeds of one place and direction, shape (lanes,). factor: of the reference speed."""
+    has_series = field.series_speed.shape[3] > 0
+    series = value_in(field.series_speed, cell, rows.step[g]) if has_series else 0.0
+    for lane in range(len(speed)):
+        speed[lane] = factor * (series if has_series else rows.speed[g, lane])
+
+
+@formula
+def fill_turbulence(field, rows, g, cell, sectors, turbulence):
+    """Fill in the turbulence intensity of one place and direction, shape (lanes,)."""
+    intensity = turbulence_of(field, rows, g, cell, sectors)
+    for lane in range(len(turbulence)):
+        turbulence[lane] = intensity * rows.turbulence_factor[g, lane]
+
+
+@formula
+def fill_density(rows, g, sectors, density):
+    """Fill in the relative air density of one place and direction, shape (lanes,)."""
+    relative = mixed(sectors.density, rows.smooth_sector[g], rows.smooth_next[g], rows.smooth_share[g])
+    for lane in range(len(density)):
+        density[lane] = relative
+
+
 def local_wind(field, rows, begin, end, x, y, height, speed, weight, turbulence, density):
     """Fill in the free wind at each place in the directions begin .. end.
 
@@ -202,7 +227,6 @@ def local_wind(field, rows, begin, end, x, y, height, speed, weight, turbulence,
     """
     sectors = new_sectors(field)
     lanes = rows.speed.shape[1]
-    has_series = field.series_speed.shape[3] > 0
     for i in range(len(x)):
         cell = cell_at(field, x[i], y[i], height[i])
         fill_sectors(field, cell, sectors)
@@ -210,9 +234,7 @@ def local_wind(field, rows, begin, end, x, y, height, speed, weight, turbulence,
             at = begin + g
             factor = speed_factor(rows, at, height[i], sectors)
             if len(speed):
-                series = value_in(field.series_speed, cell, rows.step[at]) if has_series else 0.0
-                for lane in range(lanes):
-                    speed[i, g, lane] = factor * (series if has_series else rows.speed[at, lane])
+                fill_speeds(field, rows, at, factor, cell, speed[i, g])
             if len(weight):
                 if g > 0 and rows.repeats[at]:
                     for lane in range(lanes):
@@ -220,13 +242,9 @@ def local_wind(field, rows, begin, end, x, y, height, speed, weight, turbulence,
                 else:
                     fill_weights(rows, at, factor, sectors, weight[i, g])
             if len(turbulence):
-                intensity = turbulence_of(field, rows, at, cell, sectors)
-                for lane in range(lanes):
-                    turbulence[i, g, lane] = intensity * rows.turbulence_factor[at, lane]
+                fill_turbulence(field, rows, at, cell, sectors, turbulence[i, g])
             if len(density):
-                relative = mixed(sectors.density, rows.smooth_sector[at], rows.smooth_next[at], rows.smooth_share[at])
-                for lane in range(lanes):
-                    density[i, g, lane] = relative
+                fill_density(rows, at, sectors, density[i, g])
 
 
 def fill_values(field, values, x, y, height, found):

@@ -52,19 +52,13 @@ def add_cumulated(adjoint, rows, g, edge, by_value):
 
 
 @formula
-def add_weight_slopes(rows, g, factor, sectors, by_weight, adjoints):
-    """Add the derivatives with respect to the values of the sectors, from those with respect to the weights (lanes,).
+def weibull_slopes(rows, g, factor, sectors, by_weight):
+    """Return the derivatives with respect to frequency, scale, shape and the factor of the speed.
 
-    Return the derivative with respect to the factor of the speed.
+    by_weight: those with respect to the weights of one place and direction, shape (lanes,).
     """
     lanes = len(by_weight)
     sector, after, share = rows.sector[g], rows.next_sector[g], rows.share[g]
-    if len(sectors.weibull_a) == 0:
-        for lane in range(lanes):
-            by_value = rows.factor[g, lane] * by_weight[lane]
-            add_cumulated(adjoints.cumulated, rows, g, lane + 1, by_value)
-            add_cumulated(adjoints.cumulated, rows, g, lane, -by_value)
-        return 0.0
     frequency = mixed(sectors.frequency, sector, after, share)
     shape, scale = mixed(sectors.weibull_k, sector, after, share), mixed(sectors.weibull_a, sector, after, share)
     offset = -math.log(scale)
@@ -83,18 +77,35 @@ def add_weight_slopes(rows, g, factor, sectors, by_weight, adjoints):
             by_z = -(up - down) * frequency * above
             by_shape += by_z * z * distance
             by_log += by_z * z * shape
-    unmix(adjoints.frequency, sector, after, share, by_frequency)
-    unmix(adjoints.weibull_k, sector, after, share, by_shape)
-    unmix(adjoints.weibull_a, sector, after, share, -by_log / scale)
-    return by_log / factor if rows.local_bins else 0.0
+    return by_frequency, -by_log / scale, by_shape, by_log / factor if rows.local_bins else 0.0
 
 
 @formula
-def add_speed_slopes(field, rows, g, cell, height, sectors, by_speed, by_factor, adjoints):
-    """Add the derivatives of one direction with respect to speed-up and series, from those with respect to the speeds.
+def add_weight_slopes(rows, g, factor, sectors, by_weight, adjoints):
+    """Add the derivatives with respect to the values of the sectors, from those with respect to the weights (lanes,).
 
-    by_speed: shape (lanes,), or empty. by_factor: the derivative with respect to the factor of the speed, so far.
-    Return the derivatives with respect to x and y of the series.
+    Return the derivative with respect to the factor of the speed.
+    """
+    sector, after, share = rows.sector[g], rows.next_sector[g], rows.share[g]
+    if len(sectors.weibull_a) == 0:
+        for lane in range(len(by_weight)):
+            by_value = rows.factor[g, lane] * by_weight[lane]
+            add_cumulated(adjoints.cumulated, rows, g, lane + 1, by_value)
+            add_cumulated(adjoints.cumulated, rows, g, lane, -by_value)
+        return 0.0
+    by_frequency, by_scale, by_shape, by_factor = weibull_slopes(rows, g, factor, sectors, by_weight)
+    unmix(adjoints.frequency, sector, after, share, by_frequency)
+    unmix(adjoints.weibull_k, sector, after, share, by_shape)
+    unmix(adjoints.weibull_a, sector, after, share, by_scale)
+    return by_factor
+
+
+@formula
+def speed_slopes(field, rows, g, cell, height, sectors, by_speed, by_factor):
+    """Return the derivatives of one direction with respect to x and y of a series, and to the speed-up.
+
+    by_speed: those with respect to the speeds, shape (lanes,), or empty. by_factor: the one with respect to the factor
+    of the speed, so far.
     """
     by_x, by_y = 0.0, 0.0
     if len(by_speed):
@@ -106,10 +117,43 @@ def add_speed_slopes(field, rows, g, cell, height, sectors, by_speed, by_factor,
         else:
             for lane in range(len(by_speed)):
                 by_factor += by_speed[lane] * rows.speed[g, lane]
+    return by_x, by_y, by_factor * shear_factor(rows, g, height) if len(sectors.speed_up) else 0.0
+
+
+@formula
+def add_speed_slopes(field, rows, g, cell, height, sectors, by_speed, by_factor, adjoints):
+    """Add the derivatives of one direction with respect to the speed-up; see `speed_slopes`.
+
+    Return the derivatives with respect to x and y of a series.
+    """
+    by_x, by_y, by_speed_up = speed_slopes(field, rows, g, cell, height, sectors, by_speed, by_factor)
     if len(sectors.speed_up):
-        by_speed_up = by_factor * shear_factor(rows, g, height)
         unmix(adjoints.speed_up, rows.sector[g], rows.next_sector[g], rows.share[g], by_speed_up)
     return by_x, by_y
+
+
+@formula
+def turbulence_slopes(field, rows, g, cell, by_turbulence):
+    """Return the derivatives of one direction with respect to x and y of a series, and to the turbulence intensity.
+
+    by_turbulence: those with respect to that of each lane, shape (lanes,) or empty.
+    """
+    by_x, by_y, total = 0.0, 0.0, 0.0
+    for lane in range(len(by_turbulence)):
+        total += by_turbulence[lane] * rows.turbulence_factor[g, lane]
+    if len(by_turbulence) and field.series_turbulence.shape[3]:
+        by_x, by_y = slopes_in(field.series_turbulence, cell, rows.step[g])
+        by_x, by_y = by_x * total, by_y * total
+    return by_x, by_y, total
+
+
+@formula
+def total_of(values):
+    """Return the sum of an array, added one by one."""
+    total = 0.0
+    for lane in range(len(values)):
+        total += values[lane]
+    return total
 
 
 @formula
@@ -118,21 +162,12 @@ def add_other_slopes(field, rows, g, cell, by_turbulence, by_density, adjoints):
 
     Return the derivatives with respect to x and y of a series of turbulence.
     """
-    by_x, by_y = 0.0, 0.0
     sector, after, share = rows.smooth_sector[g], rows.smooth_next[g], rows.smooth_share[g]
-    total = 0.0
-    for lane in range(len(by_turbulence)):
-        total += by_turbulence[lane] * rows.turbulence_factor[g, lane]
-    if len(by_turbulence) and field.series_turbulence.shape[3]:
-        by_x, by_y = slopes_in(field.series_turbulence, cell, rows.step[g])
-        by_x, by_y = by_x * total, by_y * total
-    elif len(by_turbulence):
+    by_x, by_y, total = turbulence_slopes(field, rows, g, cell, by_turbulence)
+    if len(by_turbulence) and not field.series_turbulence.shape[3]:
         unmix(adjoints.turbulence, sector, after, share, total)
-    total = 0.0
-    for lane in range(len(by_density)):
-        total += by_density[lane]
     if len(by_density):
-        unmix(adjoints.density, sector, after, share, total)
+        unmix(adjoints.density, sector, after, share, total_of(by_density))
     return by_x, by_y
 
 
@@ -209,12 +244,12 @@ def ground_slopes(field, x, y):
 
 
 @formula
-def add_stretch_slopes(field, x, y, i, j, by_stretch, by_x, by_y):
-    """Add to by_x and by_y the derivatives of `stretch_between` turbines i and j, times `by_stretch`."""
-    east, north = x[j] - x[i], y[j] - y[i]
+def stretch_slopes_between(field, x, y, to_x, to_y, by_stretch):
+    """Return the derivatives of `stretch_between` with respect to x, y, to_x and to_y, times `by_stretch`."""
+    east, north = to_x - x, to_y - y
     distance = math.sqrt(east * east + north * north)
     step = distance / STEPS
-    before, slope_x, slope_y = ground_slopes(field, x[i], y[i])
+    before, slope_x, slope_y = ground_slopes(field, x, y)
     length, by_step, last_rise = 0.0, 0.0, 0.0
     begin_x, begin_y, end_x, end_y = 0.0, 0.0, 0.0, 0.0
     for k in range(1, STEPS + 2):
@@ -222,7 +257,7 @@ def add_stretch_slopes(field, x, y, i, j, by_stretch, by_x, by_y):
         rise, height, next_x, next_y = 0.0, before, slope_x, slope_y
         if k <= STEPS:
             share = k / STEPS
-            height, next_x, next_y = ground_slopes(field, x[i] + share * east, y[i] + share * north)
+            height, next_x, next_y = ground_slopes(field, x + share * east, y + share * north)
             part = math.sqrt(step * step + (height - before) ** 2)
             length += part
             by_step += step / part
@@ -235,10 +270,12 @@ def add_stretch_slopes(field, x, y, i, j, by_stretch, by_x, by_y):
         before, slope_x, slope_y, last_rise = height, next_x, next_y, rise
     by_distance = (by_step / STEPS - length / distance) / distance
     factor = by_stretch / distance
-    by_x[j] += factor * end_x + by_stretch * by_distance * east / distance
-    by_y[j] += factor * end_y + by_stretch * by_distance * north / distance
-    by_x[i] += factor * begin_x - by_stretch * by_distance * east / distance
-    by_y[i] += factor * begin_y - by_stretch * by_distance * north / distance
+    return (
+        factor * begin_x - by_stretch * by_distance * east / distance,
+        factor * begin_y - by_stretch * by_distance * north / distance,
+        factor * end_x + by_stretch * by_distance * east / distance,
+        factor * end_y + by_stretch * by_distance * north / distance,
+    )
 
 
 def stretch_slopes(field, x, y, by_stretch, by_x, by_y):
@@ -247,4 +284,8 @@ def stretch_slopes(field, x, y, by_stretch, by_x, by_y):
         for j in range(i + 1, len(x)):
             total = by_stretch[i, j] + by_stretch[j, i]
             if total != 0.0:
-                add_stretch_slopes(field, x, y, i, j, total, by_x, by_y)
+                begin_x, begin_y, end_x, end_y = stretch_slopes_between(field, x[i], y[i], x[j], y[j], total)
+                by_x[j] += end_x
+                by_y[j] += end_y
+                by_x[i] += begin_x
+                by_y[i] += begin_y
