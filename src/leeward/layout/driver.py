@@ -280,12 +280,12 @@ def _solution(search: Search, reason: StopReason, work: int) -> Asking[Solution]
         raise InfeasibleError(
             f"the best layout is not feasible: {violation}; this is a bug in leeward: please report it"
         )
-    simulation = problem.farm.simulate(x, y)
+    aep, wake_loss = yield from search.measured(x, y)
     return Solution(
         x=x,
         y=y,
-        aep_gwh=simulation.total_aep_gwh,
-        wake_loss=simulation.total_wake_loss,
+        aep_gwh=aep,
+        wake_loss=wake_loss,
         min_spacing_m=problem.min_spacing_m(x, y),
         stop_reason=reason,
         steps=search.steps,

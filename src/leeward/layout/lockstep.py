@@ -100,6 +100,21 @@ class Full(Request):
 
 
 @dataclass(frozen=True, eq=False)
+class Measure(Request):
+    """Compute the AEP of the final layout on the full rose, and its wake loss."""
+
+    x: Array
+    y: Array
+
+
+class Measured(NamedTuple):
+    """aep_gwh: GWh. wake_loss: the share of the energy without wakes."""
+
+    aep_gwh: float
+    wake_loss: float
+
+
+@dataclass(frozen=True, eq=False)
 class Descend(Request):
     """Take so many more steps of a descent, with random numbers of the search."""
 
@@ -128,6 +143,8 @@ class Backend(Protocol):
 
     def full(self, batch: Batch[Full]) -> Sequence[float | Exception]: ...
 
+    def measure(self, batch: Batch[Measure]) -> Sequence[Measured | Exception]: ...
+
     def descend(self, batch: Batch[Descend]) -> Sequence[DescentState | Exception]:
         """Return the state after the steps. Its aep_gwh must be NaN if any step gave a value that is not finite."""
 
@@ -139,6 +156,7 @@ METHODS: dict[type[Request], str] = {  # those computed first come first
     Estimate: "estimate",
     Judge: "judge",
     Full: "full",
+    Measure: "measure",
     Descend: "descend",
 }
 
@@ -195,6 +213,11 @@ class BatchedSearch(Search):
         aep: float = yield Full(x, y)
         self.objective.work += self.objective.full_work
         return self.objective.valued(x, y, aep)
+
+    def measured(self, x: Array, y: Array) -> Asking[tuple[float, float]]:
+        """Return AEP (GWh) and wake loss of the final layout."""
+        found: Measured = yield Measure(x, y)
+        return found
 
     def estimate(self, layouts: Sequence[Pair]) -> Asking[list[float]]:
         """Return a cheap estimate of the objective of each layout."""

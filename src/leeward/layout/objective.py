@@ -107,7 +107,7 @@ class Objective:
     @functools.cached_property
     def samples(self) -> bool:
         """True if descent uses random samples, because even the reduced rose is too large for every step."""
-        return self._reduced.cost > 2 * SAMPLE
+        return self.reduced_rose.cost > 2 * SAMPLE
 
     @property
     def effort_unit(self) -> int:
@@ -117,27 +117,27 @@ class Objective:
     @functools.cached_property
     def step_work(self) -> int:
         """The work of one `gradient`."""
-        return self._work(SAMPLE if self.samples else self._reduced.cost, DERIVATIVES)
+        return self._work(SAMPLE if self.samples else self.reduced_rose.cost, DERIVATIVES)
 
     @functools.cached_property
     def judged_step_work(self) -> int:
         """The work of one `judged_gradient`."""
-        return self._work(self._judging.cost, DERIVATIVES)
+        return self._work(self.judging_rose.cost, DERIVATIVES)
 
     @property
     def judge_work(self) -> int:
         """The work of one `judge`."""
-        return self._work(self._judging.cost)
+        return self._work(self.judging_rose.cost)
 
     @property
     def full_work(self) -> int:
         """The work of one `full`."""
-        return 0 if self.judges_on_the_full_rose else self._work(self._full.cost)
+        return 0 if self.judges_on_the_full_rose else self._work(self.full_rose.cost)
 
     @property
     def estimate_work(self) -> int:
         """The work of one `estimate`."""
-        return self._work(self._proposing.cost)
+        return self._work(self.proposing_rose.cost)
 
     @property
     def lattice_work(self) -> int:
@@ -147,11 +147,11 @@ class Objective:
     @property
     def worth_work(self) -> int:
         """The work of one `worth`."""
-        return self._work(self._proposing.cost, MARGINAL)
+        return self._work(self.proposing_rose.cost, MARGINAL)
 
     def gain_work(self, places: int) -> int:
         """Return the work of one `gain` at so many places."""
-        return self._work(self._proposing.cost, 1.0 + GAIN * places / self._all)
+        return self._work(self.proposing_rose.cost, 1.0 + GAIN * places / self._all)
 
     def map_work(self, places: int) -> int:
         """Return the work of updating the map of SmartStart after one more turbine: its wake at so many places."""
@@ -160,11 +160,11 @@ class Objective:
     @property
     def judges_on_the_full_rose(self) -> bool:
         """True if the rose of `judge` is the full one."""
-        return self._judging is self._full
+        return self.judging_rose is self.full_rose
 
     def fresh(self) -> Self:
         """Return an objective that shares the wind roses of this one, with no work counted."""
-        _ = self._full, self._judging, self._proposing, self._smart_start_cost  # now the copy has them
+        _ = self.full_rose, self.judging_rose, self.proposing_rose, self._smart_start_cost  # now the copy has them
         other = copy.copy(self)
         other.work = 0
         return other
@@ -177,17 +177,17 @@ class Objective:
         """
         self.work += self.step_work
         if not self.samples:
-            return self._gradient(self._reduced, x, y)
-        drawn = self._stakes.draw(SAMPLE, rng) if self._stakes else self.farm.site.draw(SAMPLE, rng)
+            return self._gradient(self.reduced_rose, x, y)
+        drawn = self.stakes.draw(SAMPLE, rng) if self.stakes else self.farm.site.draw(SAMPLE, rng)
         if self._gross is not None:
             return self._with_gross(self.farm.net_minus_gross_gradient(x, y, drawn), x, y)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
-        return self._uphill(x, y, aep + self._lacking(drawn), by_x, by_y)
+        return self._uphill(x, y, aep + self.lacking_gwh(drawn), by_x, by_y)
 
     def judged_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) on the rose of `judge`, and the derivatives of the objective there."""
         self.work += self.judged_step_work
-        return self._gradient(self._judging, x, y)
+        return self._gradient(self.judging_rose, x, y)
 
     def _gradient(self, rose: Rose, x: Array, y: Array) -> tuple[float, Array, Array]:
         if rose.gross is not None:
@@ -205,26 +205,26 @@ class Objective:
     def judge(self, x: Array, y: Array) -> tuple[float, float]:
         """Return the objective to compare layouts by, and the AEP (GWh) that it was computed with."""
         self.work += self.judge_work
-        return self.valued(x, y, self._judging.aep_gwh(x, y))
+        return self.valued(x, y, self.judging_rose.aep_gwh(x, y))
 
     def estimate(self, x: Array, y: Array) -> float:
         """Return the objective to compare very different layouts by, cheaply."""
         self.work += self.estimate_work
-        return self.valued(x, y, self._proposing.aep_gwh(x, y))[0]
+        return self.valued(x, y, self.proposing_rose.aep_gwh(x, y))[0]
 
     def worth(self, x: Array, y: Array) -> Array:
         """Return roughly what the farm would lose without each turbine, GWh, less a constant for each type."""
         self.work += self.worth_work
-        return self._proposing.farm.marginal_aep_gwh(x, y) + self._proposing.missing_gwh(x, y)
+        return self.proposing_rose.farm.marginal_aep_gwh(x, y) + self.proposing_rose.missing_gwh(x, y)
 
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
         """Return roughly what the farm would gain from the turbine `moved` at each point, as `worth` counts it, GWh."""
         self.work += self.gain_work(len(at_x))
-        farm, turbine = self._proposing.farm, self._turbines[moved]
+        farm, turbine = self.proposing_rose.farm, self._turbines[moved]
         if not self._one_type:
             farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
         gain = farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
-        return gain + self._proposing.missing_gwh(at_x, at_y, turbine)
+        return gain + self.proposing_rose.missing_gwh(at_x, at_y, turbine)
 
     def full(self, x: Array, y: Array, judged: tuple[float, float]) -> tuple[float, float]:
         """Return objective and AEP (GWh) on the full rose. judged: the result of `judge`, which may be the same."""
@@ -261,7 +261,7 @@ class Objective:
         power = np.interp(conditions.speed, GROSS_SPEEDS, self._gross_power)
         return float(np.vdot(power, conditions.weight)) * GWH_PER_MW
 
-    def _lacking(self, conditions: Conditions) -> float:
+    def lacking_gwh(self, conditions: Conditions) -> float:
         """Return the gross yield of the full rose that these conditions lack, GWh."""
         return self._full_gross_aep_gwh - self._gross_aep_gwh(conditions)
 
@@ -285,24 +285,24 @@ class Objective:
         return np.asarray(sum(count * turbine.power_mw(GROSS_SPEEDS) for turbine, count in counts.items()))
 
     @functools.cached_property
-    def _stakes(self) -> Stakes:
+    def stakes(self) -> Stakes:
         represent = None if self.farm.site.field is None else self._typical_wind
         return Stakes(self.farm.site, lambda speed: np.interp(speed, GROSS_SPEEDS, self._gross_power), represent)
 
     @functools.cached_property
-    def _full(self) -> Rose:
+    def full_rose(self) -> Rose:
         return Rose(self.farm, _cost(self.farm.site))
 
     @functools.cached_property
-    def _reduced(self) -> Rose:
+    def reduced_rose(self) -> Rose:
         return self._smaller(REDUCED_DIRECTIONS, REDUCED_SPEEDS)
 
     @functools.cached_property
-    def _judging(self) -> Rose:
-        return self._reduced if self.samples else self._full
+    def judging_rose(self) -> Rose:
+        return self.reduced_rose if self.samples else self.full_rose
 
     @functools.cached_property
-    def _proposing(self) -> Rose:
+    def proposing_rose(self) -> Rose:
         return self._smaller(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
 
     @functools.cached_property
@@ -311,15 +311,15 @@ class Objective:
 
     def _smaller(self, directions: int, speeds: int) -> Rose:
         """Return a smaller rose, or the full one if that is no larger."""
-        if not self._stakes:
-            return self._full
-        site = self._stakes.reduced(directions, speeds)
+        if not self.stakes:
+            return self.full_rose
+        site = self.stakes.reduced(directions, speeds)
         cost = _cost(site)
-        if cost >= self._full.cost:
-            return self._full
+        if cost >= self.full_rose.cost:
+            return self.full_rose
         if self._gross is not None:
             return Rose(self._on(site), cost, gross=self._gross)
-        return Rose(self._on(site), cost, self._lacking(site.conditions))
+        return Rose(self._on(site), cost, self.lacking_gwh(site.conditions))
 
     def _on(self, site: Site, turbines: Turbine | list[Turbine] | None = None) -> WindFarm:
         """Return the farm with another rose, and possibly other turbines."""

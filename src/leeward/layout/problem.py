@@ -20,6 +20,8 @@ from leeward.wind.field_data import check_same_crs
 Array = npt.NDArray[np.float64]
 
 TOLERANCE_M = 1e-6  # the largest violation of a feasible layout
+REPAIR_MARGIN_M = 0.25 * TOLERANCE_M
+SWEEPS = 4000  # the most of a repair
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,9 @@ class LayoutProblem:
         in_diameters = spacing_m is None
         spacing = spacing_diameters if in_diameters else spacing_m
         name = "spacing_diameters" if in_diameters else "spacing_m"
-        neighbour_types, fixed_x, fixed_y = _neighbours(farm)
-        needed = _spacing_of(spacing, {*self.turbines, *neighbour_types}, set(self.turbines), in_diameters, name)
-        self.min_distances_m = np.array([needed[t] for t in [*self.turbines, *neighbour_types]])
+        self.neighbour_types, fixed_x, fixed_y = _neighbours(farm)
+        needed = _spacing_of(spacing, {*self.turbines, *self.neighbour_types}, set(self.turbines), in_diameters, name)
+        self.min_distances_m = np.array([needed[t] for t in [*self.turbines, *self.neighbour_types]])
         self._fixed = fixed_x, fixed_y
         self._refuse_what_cannot_fit()
         if farm.site.field is not None:
@@ -142,10 +144,10 @@ class LayoutProblem:
         distance = np.hypot(x[:, None] - self._fixed[0], y[:, None] - self._fixed[1])
         return np.asarray((distance >= apart).all(axis=1))
 
-    def repaired(self, x: npt.ArrayLike, y: npt.ArrayLike, sweeps: int = 4000) -> tuple[Array, Array]:
+    def repaired(self, x: npt.ArrayLike, y: npt.ArrayLike, sweeps: int = SWEEPS) -> tuple[Array, Array]:
         """Return the layout with turbines pushed apart and inside until it is feasible, or nearly so."""
         east, north = self.relative(*self.positions(x, y))
-        compiled("repair")(east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
+        compiled("repair")(east, north, *self.constraints, REPAIR_MARGIN_M, sweeps)
         return east[: self.n_turbines] + self.area.origin[0], north[: self.n_turbines] + self.area.origin[1]
 
     def positions(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from leeward.layout.area import Area
 from leeward.layout.objective import Objective
 from leeward.layout.problem import LayoutProblem
 
@@ -30,9 +31,8 @@ def relocate(
     """
     x, y = x.copy(), y.copy()
     worth = objective.worth(x, y)
-    blurred = worth + chance * worth.std() * rng.standard_normal(len(worth))
     which = []
-    for turbine in np.argsort(blurred)[:count]:
+    for turbine in order_to_try(worth, chance, rng)[:count]:
         at_x, at_y = candidates(problem, rng)
         others = np.delete(np.arange(problem.n_turbines), turbine)
         free = problem.free(x[others], y[others], others, int(turbine), at_x, at_y)
@@ -46,12 +46,23 @@ def relocate(
     return x, y, which
 
 
+def order_to_try(worth: Array, chance: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the turbines by their marginal AEP, with noise; see `relocate`."""
+    return np.argsort(worth + chance * worth.std() * rng.standard_normal(len(worth)))
+
+
 def candidates(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return random places in the area, some of them on its boundary."""
     count = int(CANDIDATES * ON_THE_BOUNDARY)
     x, y = problem.area.random_points(CANDIDATES - count, rng)
-    outline = problem.area.to_shapely().boundary
+    edge_x, edge_y = boundary_points(problem.area, count, rng)
+    return np.r_[x, edge_x], np.r_[y, edge_y]
+
+
+def boundary_points(area: Area, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return random places just inside the boundary of an area."""
+    outline = area.to_shapely().boundary
     edge = shapely.get_coordinates(shapely.line_interpolate_point(outline, rng.random(count) * outline.length))
-    distance, by_x, by_y = problem.area.signed_distance_gradient(edge[:, 0], edge[:, 1])
+    distance, by_x, by_y = area.signed_distance_gradient(edge[:, 0], edge[:, 1])
     inwards = INWARDS_M - distance
-    return np.r_[x, edge[:, 0] + inwards * by_x], np.r_[y, edge[:, 1] + inwards * by_y]
+    return edge[:, 0] + inwards * by_x, edge[:, 1] + inwards * by_y

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind import Site
-from leeward.wind.conditions import Conditions, place_in, shifted_lattice
+from leeward.wind.conditions import Conditions, lattice, place_in
 
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
@@ -132,19 +132,35 @@ class Stakes:
 
         Sums over them are unbiased estimates of sums over the conditions with energy at stake.
         """
+        return self.drawn(count, rng.random(2))
+
+    def drawn(self, count: int, shift: Array) -> Conditions:
+        """Return the conditions of `draw` for the two random numbers `shift`."""
         order, by_direction, within = self._cumulated
-        first, second = shifted_lattice(count, rng)
+        first, second = lattice(count, shift)
         row = order[place_in(by_direction, first)[0]]
         column = np.minimum((within[row] <= second[:, None]).sum(axis=1), within.shape[1] - 1)
         conditions, chosen = self._conditions, (row, column)
         weight = conditions.weight[chosen] * self._at_stake.sum() / (count * self._at_stake[chosen])
         return conditions.drawn(row, column, weight)
 
+    @property
+    def tables(self) -> tuple[Indices, Array, Array, Array]:
+        """Return what `drawn` needs: rows by direction, their cumulated energy, cumulated shares in each row.
+
+        The last one is the weight of each condition relative to its chance to be drawn. Without any energy at stake,
+        the weights count instead.
+        """
+        order, by_direction, within = self._cumulated
+        chance = self._at_stake if self else self._conditions.weight
+        ratio = self._conditions.weight * chance.sum() / np.where(chance > 0.0, chance, 1.0)
+        return order, np.cumsum(by_direction), within, np.where(chance > 0.0, ratio, 0.0)
+
     @functools.cached_property
     def _cumulated(self) -> tuple[Indices, Array, Array]:
         """Return the rows of conditions by direction, the energy at stake in them, and cumulated shares in each row."""
         order = np.argsort(self._conditions.direction, kind="stable")
-        within = np.cumsum(self._at_stake, axis=1)
+        within = np.cumsum(self._at_stake if self else self._conditions.weight, axis=1)
         by_direction = within[:, -1].copy()
         within /= np.where(by_direction > 0.0, by_direction, 1.0)[:, None]
         return order, by_direction[order], within

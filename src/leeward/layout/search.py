@@ -211,6 +211,11 @@ class Search:
         """Return objective and AEP (GWh) on the full rose. judged: the result of `judge`."""
         return computed(self.objective.full(x, y, judged))
 
+    def measured(self, x: Array, y: Array) -> Asking[tuple[float, float]]:
+        """Return AEP (GWh) and wake loss of the final layout."""
+        simulation = self.problem.farm.simulate(x, y)
+        return computed((simulation.total_aep_gwh, simulation.total_wake_loss))
+
     def estimate(self, layouts: Sequence[Pair]) -> Asking[list[float]]:
         """Return a cheap estimate of the objective of each layout."""
         return computed([self.objective.estimate(*layout) for layout in layouts])

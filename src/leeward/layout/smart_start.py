@@ -66,8 +66,12 @@ def place(
         else:
             yields = np.zeros(int(free.sum()))
         objective.work += objective.map_work(len(yields) + len(x))
-        among = max(1, int(np.round(options.random_pct / 100 * len(yields))))
-        best = np.flatnonzero(yields >= np.sort(yields)[-among])
-        chosen = np.flatnonzero(free)[random.choice(best)]
+        chosen = np.flatnonzero(free)[random.choice(best_places(yields, options))]
         x, y = np.r_[x, at_x[chosen]], np.r_[y, at_y[chosen]]
         yield x, y
+
+
+def best_places(yields: Array, options: SmartStart) -> npt.NDArray[np.int64]:
+    """Return the indices of the places to choose from at random, by the yields of all places."""
+    among = max(1, int(np.round(options.random_pct / 100 * len(yields))))
+    return np.flatnonzero(yields >= np.sort(yields)[-among])

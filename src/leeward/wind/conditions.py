@@ -78,7 +78,11 @@ class Distribution(ABC):
 
 def shifted_lattice(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return `count` points, spread evenly over the unit square and shifted at random so that each one is uniform."""
-    shift = rng.random(2)
+    return lattice(count, rng.random(2))
+
+
+def lattice(count: int, shift: Array) -> tuple[Array, Array]:
+    """Return the points of `shifted_lattice` for two random numbers."""
     steps = np.arange(count)
     return (steps + shift[0]) / count, (steps * GOLDEN_RATIO + shift[1]) % 1.0
 

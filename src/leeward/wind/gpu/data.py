@@ -47,14 +47,14 @@ class Winds(NamedTuple):
 class Points(NamedTuple):
     """Points at which one more turbine could stand; x, y: m, as in `Layouts`, shape (layouts, points), padded.
 
-    kind: type of that turbine; count: number of points; shape (layouts,). ground, stretch: as in `Places`, shape
-    (layouts, points) and (layouts, points, turbines), or no layouts.
+    free: 1 at those to evaluate, shape (layouts, points). kind: type of that turbine, shape (layouts,). ground,
+    stretch: as in `Places`, shape (layouts, points) and (layouts, points, turbines), or no layouts.
     """
 
     x: Values
     y: Values
+    free: Values
     kind: Values
-    count: Values
     ground: Values
     stretch: Values
 

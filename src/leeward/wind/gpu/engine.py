@@ -29,14 +29,14 @@ NONE_4 = np.empty((0, 0, 0, 0))
 class Batch(NamedTuple):
     """Layouts on the GPU. x, y: their origins, m, shape (layouts,). extent: as in `Block`, of the largest layout.
 
-    count: how many of them to evaluate, the first ones.
+    used: how many of them to evaluate, the first ones.
     """
 
     layouts: Layouts
     x: Array
     y: Array
     extent: float
-    count: int
+    used: int
 
 
 def to_device(values: npt.ArrayLike, dtype: Any = None) -> Values:
@@ -142,12 +142,12 @@ class BatchEngine:
     def points(self, batch: Batch, x: Sequence[Array], y: Sequence[Array], kind: Sequence[int]) -> Points:
         """Return points at which one more turbine could stand, for each layout. kind: type of that turbine."""
         shape = (len(x), max(map(len, x)))
-        at_x, at_y = np.zeros(shape), np.zeros(shape)
+        at_x, at_y, free = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.uint8)
         for i, (east, north) in enumerate(zip(x, y, strict=True)):
             at_x[i, : len(east)], at_y[i, : len(east)] = east - batch.x[i], north - batch.y[i]
-        counts = to_device([len(each) for each in x], np.int64)
+            free[i, : len(east)] = 1
         none = self.numbers(NONE), self.numbers(NONE_3)
-        return Points(self.numbers(at_x), self.numbers(at_y), to_device(kind, np.uint32), counts, *none)
+        return Points(self.numbers(at_x), self.numbers(at_y), to_device(free), to_device(kind, np.uint32), *none)
 
     def numbers(self, values: npt.ArrayLike) -> Values:
         """Return an array of numbers on the GPU."""
@@ -288,7 +288,7 @@ class BatchEngine:
 
     def _chunks(self, batch: Batch, winds: Winds, wanted: Wanted) -> Iterator[tuple[Chunk, Workspace]]:
         """Yield all layouts and directions in chunks that fit into the memory, with arrays for them."""
-        count, turbines = batch.count, batch.layouts.x.shape[1]
+        count, turbines = batch.used, batch.layouts.x.shape[1]
         _, _, directions, lanes = winds.speed.shape
         step = max(1, min(directions, MOST_ELEMENTS // lanes))
         work = self._workspace(count, turbines, step, lanes, wanted)

@@ -170,6 +170,8 @@ def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
         layout = chunk.layout + row // chunk.directions
         direction = chunk.direction + row % chunk.directions
         rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
+        if turbines == 0:
+            return
         rank, e, total = 0, 0, 0.0
         end = order.count[row, 0]
         i = order.turbine[row, 0]
@@ -567,7 +569,7 @@ def make_points(formulas: Any, source_rows: TupleRows) -> Any:
         point = cuda.blockIdx.x % points.x.shape[1]
         rose, p = layouts.rose[layout], model.parameters
         kind, total_power = points.kind[layout], 0.0
-        if point < points.count[layout]:
+        if points.free[layout, point]:
             for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
                 g, lane = k // chunk.lanes, k % chunk.lanes
                 direction = chunk.direction + g
@@ -615,7 +617,7 @@ def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
         point = cuda.blockIdx.x % points.x.shape[1]
         rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
         kind, total_gain = points.kind[layout], 0.0
-        if point < points.count[layout]:
+        if points.free[layout, point]:
             for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
                 g, lane = k // chunk.lanes, k % chunk.lanes
                 direction = chunk.direction + g

@@ -1,0 +1,1 @@
+"""Optimise many layouts in lock step on a GPU."""
