@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from leeward.layout import descent, smart_start
-from leeward.layout.lockstep import Placed, Relocated, Repaired
+from leeward.layout.lockstep import Measured, Placed, Relocated, Repaired
 from leeward.layout.objective import Objective
 from leeward.layout.relocation import relocate
 
@@ -83,6 +83,11 @@ class CpuBackend:
     def full(self, batch):
         nowhere = (float("nan"), float("nan"))
         return self._each("full", batch, lambda search, request, o: o.full(request.x, request.y, nowhere)[1])
+
+    def measure(self, batch):
+        """Return AEP and wake loss of the final layouts."""
+        simulations = [search.problem.farm.simulate(request.x, request.y) for search, request in batch]
+        return [Measured(each.total_aep_gwh, each.total_wake_loss) for each in simulations]
 
     def descend(self, batch):
         assert len({request.settings.judged for _, request in batch}) == 1

@@ -12,7 +12,7 @@ from leeward import __version__
 from leeward.campaign.campaign import Campaign
 from leeward.campaign.spec import DEFAULT_OBJECTIVE
 from leeward.compiling import CompiledElsewhereError, without_waiting
-from leeward.layout import Area, LayoutProblem, Progress, SmartStart, descent, smart_start
+from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution, descent, smart_start
 from leeward.layout.objective import Objective
 from leeward.layout.recipes import MANY_DESCENTS
 from leeward.layout.starts import random_lattice
@@ -93,6 +93,11 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
     finally:
         os.chdir(here)  # a custom recipe may have changed the working directory
     history.end(solution.steps, solution.aep_gwh)
+    return result_of(campaign, key, solution, history.curve)
+
+
+def result_of(campaign: Campaign, key: Key, solution: Solution, history: Any = None) -> Result:
+    """Return the result of a task from its solution. history: see `History.curve`."""
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
         "phases": ",".join(phase.name for phase in solution.phases),
@@ -120,7 +125,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
         stop_reason=solution.stop_reason.name.lower(),
         steps=solution.steps,
         details=details,
-        history=history.curve,
+        history=history,
     )
 
 

@@ -1,7 +1,7 @@
 """The computations of optimisations in lock step, on a GPU."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,12 +36,13 @@ from leeward.layout.search import Pair
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import Engine, wind_of
 from leeward.wind.gpu.data import Winds
-from leeward.wind.gpu.engine import Batch as Layouts, BatchEngine, new, to_device
+from leeward.wind.gpu.engine import Batch as Layouts, BatchEngine, new, to_device, wait
 from leeward.wind.kernels.data import Places
 
 Array = npt.NDArray[np.float64]
 
 THREADS = 64  # of a block
+WAITS = 20  # steps of a descent between two waits for the GPU
 POOL = 20_000  # random points of an area, from which candidates are drawn
 SINGLE, DOUBLE = True, False
 
@@ -82,10 +83,12 @@ class GpuBackend:
     """Answers the requests of optimisations in lock step; see `leeward.layout.lockstep.Backend`.
 
     The random numbers are those of the CPU, except for the candidates of relocations. Descents use single precision;
-    everything that layouts are compared or reported by uses double precision.
+    everything that layouts are compared or reported by uses double precision. notice: called after every step, with the
+    name of the phase.
     """
 
-    def __init__(self, problems: Iterable[LayoutProblem]) -> None:
+    def __init__(self, problems: Iterable[LayoutProblem], notice: Callable[[str], object] = str) -> None:
+        self._notice = notice
         unique = {id(problem): problem for problem in problems}
         each = list(unique.values())
         farm = each[0].farm
@@ -132,6 +135,7 @@ class GpuBackend:
             )
             grown = layouts._replace(layouts=standing, used=count)
             yields = engine.yields(grown, winds, points, winds, False).copy_to_host() * GWH_PER_MW
+            self._notice("placing")
             for i, one in enumerate(growing[:count]):
                 chosen = one.choose(yields[i, : len(one.free)])
                 if chosen is not None:
@@ -174,6 +178,7 @@ class GpuBackend:
         engine, sites = self._engines[DOUBLE], [self._site(search) for search in searches]
         batch = self._batch(sites, [self._relative(*pair) for pair in zip(sites, layouts, strict=True)], DOUBLE)
         power = engine.power(batch, self._winds(rose, DOUBLE)).copy_to_host()[0]
+        self._notice("judging")
         return [
             float(power[i, : site.problem.n_turbines].sum()) * GWH_PER_MW + getattr(search.objective, rose).lacking_gwh
             for i, (site, search) in enumerate(zip(sites, searches, strict=True))
@@ -230,6 +235,7 @@ class GpuBackend:
         for tried in range(max(one.tries for one in moving)):
             count = sum(one.tries > tried for one in moving)
             self._try(moving[:count], tried, layouts._replace(used=count), rest, limits, winds)
+            self._notice("relocating")
         answers = {id(one.request): one.answer() for one in moving}
         return [answers[id(request)] for _, request in batch]
 
@@ -313,6 +319,9 @@ class GpuBackend:
                 inner.x,
                 inner.y,
             )
+            if step % WAITS == WAITS - 1:
+                wait()  # otherwise thousands of steps are queued, and the progress tells nothing
+            self._notice("descending")
         x, y, noted = double.x.copy_to_host(), double.y.copy_to_host(), facts.copy_to_host()
         after = arguments[0].copy_to_host()
         found = {}

@@ -17,6 +17,7 @@ from leeward.wind.kernels.data import Places, Wind
 
 MOST_ELEMENTS = 1 << 14  # of a layout in one chunk; so the order of sums does not depend on the free memory
 SHARE = 0.8  # of the free memory that is used
+MOST_BYTES = 8 << 30  # that a chunk uses: enough to keep a GPU busy
 BLOCK = 64  # threads of a block
 ARRANGED = 512  # turbines that a block sorts
 MOST_TURBINES = 3000  # two numbers for each fit into the shared memory of a block
@@ -53,6 +54,13 @@ def new(shape: tuple[int, ...], dtype: Any = np.float64) -> Values:
     return cuda.device_array(shape, dtype=dtype)
 
 
+def wait() -> None:
+    """Wait until the GPU has done all that was started."""
+    from numba import cuda
+
+    cuda.synchronize()
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What to compute of each element besides power. varies: the wind varies over the site."""
@@ -60,6 +68,7 @@ class Wanted:
     gradient: bool = False
     speeds: bool = False
     worth: bool = False
+    varies: bool = False
 
 
 class Workspace(NamedTuple):
@@ -179,8 +188,10 @@ class BatchEngine:
     def _model(self, extent: float) -> Any:
         if extent not in self._models:
             options, number = self._engine.options(extent), self.number.type
+            parameters = [number(value) for value in options.parameters]
+            kind: Any = type(options.parameters)  # a plain or a named tuple
             self._models[extent] = options._replace(
-                parameters=type(options.parameters)(*map(number, options.parameters)),
+                parameters=kind(*parameters) if hasattr(kind, "_fields") else kind(parameters),
                 table=self._table,
                 reaches=self.numbers(options.reaches.max(axis=0)),  # of any type of source
                 longest=number(options.longest),
@@ -302,19 +313,34 @@ class BatchEngine:
         asked, known = self._workspaces.get(key, (0, None))
         if known is not None and asked >= count:
             return known
-        fields = self._engine.source_fields
+        self._workspaces.clear()
+        each = self._bytes(turbines, directions, lanes, wanted)
+        size = max(1, min(count, int(min(SHARE * device.free_bytes(), MOST_BYTES) / each)))
+        work = self._allocated(size, turbines, directions, lanes, wanted)
+        self._workspaces[key] = count, work
+        return work
+
+    def _parts(self, wanted: Wanted) -> int:
+        """Return the number of parts of `States.sources`."""
+        return 1 if not wanted.gradient else 5 if wanted.varies else 2
+
+    def _bytes(self, turbines: int, directions: int, lanes: int, wanted: Wanted) -> int:
+        """Return the memory for each layout of a workspace."""
         elements = directions * lanes
         pairs = turbines * (turbines - 1) // 2
         groups = -(-elements // GROUP)
         needs_adjoints, rows = wanted.gradient or wanted.worth, directions
-        numbers = fields * (2 if wanted.gradient else 1) + 1 + (3 if needs_adjoints else 0)
+        numbers = self._engine.source_fields * self._parts(wanted) + 1 + (3 if needs_adjoints else 0)
         numbers += 1 + (2 if wanted.gradient else 0) + (1 if wanted.speeds else 0)
         size_of = self.number.itemsize
-        each = rows * (turbines * (4 * size_of + 2 * 4) + pairs * 2) + turbines * (
+        return rows * (turbines * (4 * size_of + 2 * 4) + pairs * 2) + turbines * (
             elements * numbers * size_of + 8 * groups
         )
-        self._workspaces.clear()
-        size = max(1, min(count, int(SHARE * device.free_bytes() / each)))
+
+    def _allocated(self, size: int, turbines: int, directions: int, lanes: int, wanted: Wanted) -> Workspace:
+        """Return arrays for so many layouts."""
+        rows, elements = directions, directions * lanes
+        pairs, groups = turbines * (turbines - 1) // 2, -(-elements // GROUP)
         of_rows, of_elements, nothing = (size * rows, turbines), (size * elements, turbines), self._new((0, 1))
         order = Order(
             self._new((*of_rows, 4)),
@@ -324,14 +350,12 @@ class BatchEngine:
         )
         no_records = self._new((0, 1, 1))
         states = States(
-            self._new((*of_elements, fields * (2 if wanted.gradient else 1))),
+            self._new((*of_elements, self._engine.source_fields * self._parts(wanted))),
             self._new(of_elements),
-            self._new((*of_elements, 3)) if needs_adjoints else no_records,
+            self._new((*of_elements, 3)) if wanted.gradient or wanted.worth else no_records,
         )
         by_x, by_y = (self._new(of_elements) if wanted.gradient else nothing for _ in range(2))
         speeds = self._new(of_elements) if wanted.speeds else nothing
         found = Found(self._new(of_elements), by_x, by_y, speeds)
-        free = Free(nothing, nothing, nothing, nothing, nothing, no_records)
-        work = Workspace(size, order, states, found, free, new((size, groups, turbines)))
-        self._workspaces[key] = count, work
-        return work
+        free = Free(nothing, nothing, nothing, nothing, nothing, self._new((0, 1, 1, 1)))
+        return Workspace(size, order, states, found, free, new((size, groups, turbines)))
