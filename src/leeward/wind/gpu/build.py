@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 
-from leeward.wind.gpu import device, kernels
+from leeward.wind.gpu import device, field_kernels, kernels
 from leeward.wind.gpu.single import in_single_precision
 from leeward.wind.kernels.build import with_differences
 from leeward.wind.kernels.compile import once
@@ -39,6 +39,14 @@ def device_kernels(model: "type[WakeModel]", single: bool) -> kernels.Device:
     sums = (kernels.add_groups, kernels.add_all)
     every = (compiled(in_single_precision(loop) if single else loop, single) for loop in loops)
     return kernels.Device(*every, *(compiled(loop, False) for loop in sums))
+
+
+@once
+def field_device_kernels() -> field_kernels.FieldDevice:
+    """Return the kernels for wind that varies over the site; each is compiled on its first call."""
+    return field_kernels.FieldDevice(
+        *(compiled(getattr(field_kernels, name), False) for name in field_kernels.FieldDevice._fields)
+    )
 
 
 def compiled(function: Any, single: bool) -> Any:

@@ -111,8 +111,9 @@ class Found(NamedTuple):
 class Free(NamedTuple):
     """Derivatives of the farm's power with respect to the free wind at each turbine, as in `Adjoints`.
 
-    speed, weight, turbulence, density, ground: shape (elements, turbines); stretch: (elements, turbines, turbines). No
-    elements if they are not needed.
+    speed, weight, turbulence, density, ground: shape (elements, turbines); no elements if they are not needed. stretch:
+    given, the derivatives of that of `Layouts` by x and y of the first and of the second turbine, shape (layouts,
+    turbines, turbines, 4); no layouts if distances are straight.
     """
 
     speed: Values

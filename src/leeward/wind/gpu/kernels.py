@@ -319,7 +319,7 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
         weight, power = of_place(winds.weight, rose, i, direction, lane), power_and_thrust(speed, kind, kinds.curves)[0]
         density = of_place(winds.density, rose, i, direction, lane) if len(winds.density) else 1.0
         counted = 1.0 if i < layouts.farm[layout] else 0.0
-        free_slopes.weight[element, i] = counted * power * density
+        free_slopes.weight[element, i] += counted * power * density
         if len(free_slopes.density):
             free_slopes.density[element, i] += counted * weight * power
         if len(free_slopes.speed):
@@ -412,7 +412,11 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                     )
                     if len(free_slopes.stretch):
                         stretch = layouts.stretch[layout, i, j]
-                        free_slopes.stretch[element, i, j] += downwind * rotor.downwind / stretch
+                        by_stretch = downwind * rotor.downwind / stretch
+                        by_x += by_stretch * free_slopes.stretch[layout, i, j, 0]
+                        by_y += by_stretch * free_slopes.stretch[layout, i, j, 1]
+                        adjoints[element, upstream, BY_X] += by_stretch * free_slopes.stretch[layout, i, j, 2]
+                        adjoints[element, upstream, BY_Y] += by_stretch * free_slopes.stretch[layout, i, j, 3]
                         downwind *= stretch
                 x, y = crosswind * sine - downwind * cosine, -crosswind * cosine - downwind * sine
                 by_x += x
