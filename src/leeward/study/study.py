@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from leeward.study.wind import Series, Wind, site_with
 
 if TYPE_CHECKING:
     from leeward.study.judge import Judge
-    from leeward.wind import Turbine, WakeModel
+    from leeward.wind import Site, Turbine, WakeModel
     from leeward.wind.scenarios import ScenarioFarm
 
 METHOD_VERSION = 1  # of evaluations: increased whenever the same settings give different numbers
@@ -57,6 +57,17 @@ class Neighbour(Placed):
     farm_idx: int | None
     type_idx: int | None
     seed: int | None
+
+
+class Setting(NamedTuple):
+    """Part of what a scenario may override. wind: its name; turbulence_intensity: None for that of the wind.
+
+    options: of the wake model, as sorted pairs of name and value.
+    """
+
+    wind: str
+    turbulence_intensity: float | None
+    options: tuple[tuple[str, Any], ...]
 
 
 class Study:
@@ -136,7 +147,7 @@ class Study:
         """Return the neighbours of a scenario, in the order in which they are built."""
         rows, layouts = self.data.rows, self.data.layouts
         found = []
-        for row in self._rows(scenario_idx):
+        for row in self.neighbour_rows(scenario_idx):
             layout, end = int(rows.layout[row]), int(rows.end[row])
             numbers = [None if number == NO_NUMBER else int(number) for number in layouts.keys[layout]]
             placed = self._placed(layout)
@@ -192,7 +203,7 @@ class Study:
                 "first": int(rows.first[row]),
                 "end": int(rows.end[row]),
             }
-            for row in self._rows(key.scenario_idx)
+            for row in self.neighbour_rows(key.scenario_idx)
         ]
         return {
             "method_version": self.method_version,
@@ -234,21 +245,41 @@ class Study:
         began = time.monotonic()
         from leeward.wind.scenarios import Group
 
-        farm = self._farm(key.target_idx, *self._setting(key.scenario_idx))
+        farm = self._farm(key.target_idx, self.setting(key.scenario_idx))
         neighbours = self.neighbours(key.scenario_idx)
         groups = [Group(one.x, one.y, one.turbine, one.first, one.end) for one in neighbours]
         power = farm.evaluate(groups, [*self.cases, "none"])
         totals = {case: farm.aep_gwh(values) for case, values in power.items()}
-        target = self.target(key.target_idx)
+        series = farm_power = None
+        if self.n_steps:
+            series = np.array([power[case][:, :, 0] for case in self.cases])  # cases, turbines, steps
+            farm_power = series.sum(axis=1)
+        return self.result(key, totals, farm_power, series, time.monotonic() - began)
+
+    def result(
+        self,
+        key: EvaluationKey,
+        aep_gwh: Mapping[str, float],
+        farm_power: Floats | None,
+        turbine_power: Floats | None,
+        seconds: float,
+    ) -> Evaluation:
+        """Return the result of a task from its numbers.
+
+        aep_gwh: of each case, and of the case none. farm_power: MW, shape (cases, steps), or None without steps.
+        turbine_power: shape (cases, turbines, steps), only needed if it is kept. seconds: that it took.
+        """
+        target, (starts, rows) = self.target(key.target_idx), (self.data.layouts.starts, self.data.rows)
+        neighbours = rows.layout[self.neighbour_rows(key.scenario_idx)]
         details: dict[str, Value] = {
             "target": self.targets[key.target_idx],
             "scenario": self.scenarios[key.scenario_idx],
             "weight": self.weights[key.scenario_idx],
             "windows": ",".join(self.windows) if "windows" in self.keep else "",
             "n_turbines": len(target.x),
-            "n_neighbours": sum(len(one.x) for one in neighbours),
+            "n_neighbours": int((starts[neighbours + 1] - starts[neighbours]).sum()),
             "installed_mw": len(target.x) * float(target.turbine.rated_power_mw),
-            "seconds": time.monotonic() - began,
+            "seconds": seconds,
             "host": socket.gethostname(),
             "created": utc_now(),
             "versions": versions(),
@@ -257,24 +288,31 @@ class Study:
         return Evaluation(
             key=key,
             cases=self.cases,
-            aep_gwh=np.array([totals[case] for case in self.cases]),
-            gross_aep_gwh=float(totals["none"]),
+            aep_gwh=np.array([aep_gwh[case] for case in self.cases]),
+            gross_aep_gwh=float(aep_gwh["none"]),
             fingerprint=self.fingerprint(key),
             details=details,
-            **self._kept(power),  # type: ignore[arg-type]
+            **self._kept(farm_power, turbine_power),  # type: ignore[arg-type]
         )
 
     def demand_computable(self) -> None:
         """Raise InputError if the wake engine rejects the wind, the turbulence or the options of a scenario."""
         known = set()
         for number, name in self.scenarios.items():
-            setting = self._setting(number)
+            setting = self.setting(number)
             if setting not in known:
                 known.add(setting)
                 try:
-                    self._new_farm(0, *setting)
+                    self._new_farm(0, setting)
                 except InputError as error:
                     raise InputError(f"scenario {name}: {error}") from error
+
+    def demand_gpu(self) -> None:
+        """Raise InputError if a GPU does not compute the wind of the study."""
+        from leeward.wind.gpu.cases import check_field
+
+        for setting in dict.fromkeys(map(self.setting, self.scenarios)):
+            check_field(self.site(setting))
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them from the cache."""
@@ -286,49 +324,54 @@ class Study:
             step, weight = np.arange(min(2, len(wind))), site.conditions.weight[:2, 0]
             site = site.with_conditions(site.conditions.drawn(step, np.zeros_like(step), weight))
         reach = 5.0 * turbine.rotor_diameter_m
-        farm = ScenarioFarm(site, turbine, [0.0, reach], [0.0, 0.0], self._wake_model({}))
+        farm = ScenarioFarm(site, turbine, [0.0, reach], [0.0, 0.0], self.wake_model())
         farm.evaluate([Group(np.array([0.0, reach]), np.array([reach, reach]), turbine)], ["all", "external"])
 
-    def _kept(self, power: Mapping[str, Floats]) -> dict[str, Floats]:
+    def _kept(self, farm: Floats | None, turbines: Floats | None) -> dict[str, Floats]:
         """Return the optional datasets of a result."""
-        if not self.n_steps:
-            return {}
-        series = np.array([power[case][:, :, 0] for case in self.cases])  # cases, turbines, steps
-        farm = series.sum(axis=1)
-        found = {}
+        found: dict[str, Floats] = {}
+        if farm is None:
+            return found
         if "windows" in self.keep:
             means = [farm[:, first:end].mean(axis=1) for _, first, end in self.data.windows]
             found["window_power_mw"] = np.array(means).reshape(len(means), len(self.cases)).T
         if "farm_power" in self.keep:
             found["farm_power_mw"] = farm
-        if "turbine_power" in self.keep:
-            found["turbine_power_mw"] = series.transpose(0, 2, 1)
+        if "turbine_power" in self.keep and turbines is not None:
+            found["turbine_power_mw"] = turbines.transpose(0, 2, 1)
         return found
 
-    def _setting(self, scenario_idx: int) -> tuple[str, float | None, tuple[tuple[str, Any], ...]]:
+    def setting(self, scenario_idx: int) -> Setting:
         """Return wind, turbulence intensity and wake-model options of a scenario."""
         overrides = self.overrides(scenario_idx)
         options = {
             name.removeprefix(WAKE_MODEL): value for name, value in overrides.items() if name.startswith(WAKE_MODEL)
         }
         wind = overrides.get("wind", next(iter(self.data.winds)))
-        return wind, overrides.get("turbulence_intensity"), tuple(sorted(options.items()))
+        return Setting(wind, overrides.get("turbulence_intensity"), tuple(sorted(options.items())))
 
-    def _new_farm(
-        self, target_idx: int, wind: str, turbulence_intensity: float | None, options: tuple[tuple[str, Any], ...]
-    ) -> "ScenarioFarm":
-        from leeward.wind.scenarios import ScenarioFarm
+    def site(self, setting: Setting) -> "Site":
+        """Return the wind of a setting."""
+        return site_with(self.data.winds[setting.wind], setting.turbulence_intensity)
 
-        target, types = self.target(target_idx), [self._turbine(number) for number in range(len(self.data.turbines))]
-        site = site_with(self.data.winds[wind], turbulence_intensity)
-        return ScenarioFarm(site, target.turbine, target.x, target.y, self._wake_model(dict(options)), types=types)
-
-    def _wake_model(self, options: Mapping[str, Any]) -> "WakeModel":
+    def wake_model(self, setting: Setting | None = None) -> "WakeModel":
+        """Return the wake model of a setting; None: of the study."""
         from leeward.wind.wake_models import wake_model
 
-        given = {**self.data.wake_model, **options}
+        given = {**self.data.wake_model, **dict(() if setting is None else setting.options)}
         name = given.pop("name")
         return type(wake_model(name))(**given)
+
+    @functools.cached_property
+    def turbines(self) -> "Sequence[Turbine]":
+        """The turbine types of all layouts."""
+        return [self._turbine(number) for number in range(len(self.data.turbines))]
+
+    def _new_farm(self, target_idx: int, setting: Setting) -> "ScenarioFarm":
+        from leeward.wind.scenarios import ScenarioFarm
+
+        target, model = self.target(target_idx), self.wake_model(setting)
+        return ScenarioFarm(self.site(setting), target.turbine, target.x, target.y, model, types=self.turbines)
 
     def _placed(self, layout: int) -> tuple[str, Floats, Floats, "Turbine"]:
         layouts = self.data.layouts
@@ -339,7 +382,7 @@ class Study:
             raise InputError(f"scenario {scenario_idx} is not in the study {self.name}")
         return self._position[scenario_idx]
 
-    def _rows(self, scenario_idx: int) -> list[int]:
+    def neighbour_rows(self, scenario_idx: int) -> list[int]:
         """Return the rows of a scenario, sorted so that their order in a table does not matter."""
         position, rows = self._position_of(scenario_idx), self.data.rows
         found = range(self._first_row[position], self._first_row[position + 1])

@@ -51,6 +51,8 @@ class StudyWork:
         return repr(self.source)
 
     def check(self) -> Iterable[str]:
+        if self.source.device is not None:
+            self.source.demand_gpu()
         return ()
 
     def select(self, only: str | Collection[EvaluationKey] | None) -> Iterable[EvaluationKey]:

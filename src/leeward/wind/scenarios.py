@@ -55,8 +55,6 @@ class ScenarioFarm:
         self._x, self._y = positions(x, y)
         self._turbines = _one_each(turbine, len(self._x))
         self._model = models.wake_model(wake_model)
-        if site.conditions.speed.shape[1] > ELEMENTS:
-            raise InputError(f"the site has {site.conditions.speed.shape[1]} speeds; expected at most {ELEMENTS}")
         self._engine = self._new_engine([*self._turbines, *types])
         # rows of similar directions follow each other, so that the turbines are nearly sorted
         self._order = np.argsort(site.conditions.direction, kind="stable")
@@ -174,11 +172,17 @@ class ScenarioFarm:
         return self._engine, Places(x, y, kind), group
 
     def _new_engine(self, turbines: Sequence[Turbine]) -> Engine:
-        if self.site.field is not None:
-            for turbine in turbines:
-                self.site.field.check_hub(turbine.hub_height_m, turbine.name)
-        turbulence, density = self.site.turbulence_range, self.site.density_range
-        return Engine(list(dict.fromkeys(turbines)), self._model, turbulence, density)
+        return engine_of(self.site, turbines, self._model)
+
+
+def engine_of(site: Site, turbines: Sequence[Turbine], model: WakeModel) -> Engine:
+    """Return the engine for turbine types at a site. Raise InputError if it rejects them."""
+    if site.conditions.speed.shape[1] > ELEMENTS:
+        raise InputError(f"the site has {site.conditions.speed.shape[1]} speeds; expected at most {ELEMENTS}")
+    if site.field is not None:
+        for turbine in turbines:
+            site.field.check_hub(turbine.hub_height_m, turbine.name)
+    return Engine(list(dict.fromkeys(turbines)), model, site.turbulence_range, site.density_range)
 
 
 def _one_each(turbine: Turbine | Sequence[Turbine], count: int) -> list[Turbine]:

@@ -73,6 +73,13 @@ def free_bytes() -> int:
     return SIMULATED_BYTES if is_simulated() else int(cuda.current_context().get_memory_info().free)
 
 
+def multiprocessors() -> int:
+    """Return the number of multiprocessors of the current GPU; 1 in the simulator."""
+    from numba import cuda
+
+    return 1 if is_simulated() else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
+
+
 def _numba_cuda() -> Any:
     """Return the module numba.cuda of numba-cuda, or raise InputError."""
     if importlib.util.find_spec("numba_cuda") is None:  # the numba.cuda of numba itself is no longer maintained
