@@ -29,6 +29,7 @@ DAYS = 3653
 PEER_DAYS = 366
 ALL_SAMPLES = 15_000
 SEEDS = 5
+LEEWARD = str(Path(sys.executable).parent / "leeward")
 PARTS = ("leeward", "simulate", "pywake", "many")
 
 
@@ -189,38 +190,44 @@ def one_sample():
     print(f"  largest difference of farm power: {off.max():.1e} to PyWake, {same.max():.1e} to WindFarm.simulate")
 
 
+def write_study(folder, count, execution):
+    """Write a study of drawn samples, with means and farm series, and its layouts into a folder."""
+    options = ["--recipe", "random", "--seeds", str(SEEDS), "-o", "layouts.h5", "--quiet"]
+    subprocess.run([LEEWARD, "run", *options], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    direction, speed = wind()
+    study = {
+        "layouts": {"alone": "layouts.h5"},
+        "targets": "alone:farm0_t5_s0",
+        "wind": {
+            "wind_direction_deg": direction.tolist(),
+            "wind_speed_m_s": speed.tolist(),
+            "turbulence_intensity": 0.1,
+            "hours_per_step": 24,
+            "start": "2012-01-01",
+        },
+        "scenarios": {
+            "draw": count,
+            "farms": list(range(1, 10)),
+            "type": [0, 1, 2, 3, 4, 5],
+            "seed": {"low": 0, "high": SEEDS - 1},
+            "from_step": {"low": 0, "high": DAYS - 1},
+        },
+        "keep": ["aep", "windows", "farm_power"],
+        "windows": {"first_360": "0:360", "all": "all"},
+        "execution": execution,
+    }
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(study))
+    return path
+
+
 def measure_many(count, workers):
     """Evaluate drawn samples through the command line, with means and farm series."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command = [str(Path(sys.executable).parent / "leeward")]
-        options = ["--recipe", "random", "--seeds", str(SEEDS), "-o", "layouts.h5", "--quiet"]
-        subprocess.run([*command, "run", *options], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        direction, speed = wind()
-        study = {
-            "layouts": {"alone": "layouts.h5"},
-            "targets": "alone:farm0_t5_s0",
-            "wind": {
-                "wind_direction_deg": direction.tolist(),
-                "wind_speed_m_s": speed.tolist(),
-                "turbulence_intensity": 0.1,
-                "hours_per_step": 24,
-                "start": "2012-01-01",
-            },
-            "scenarios": {
-                "draw": count,
-                "farms": list(range(1, 10)),
-                "type": [0, 1, 2, 3, 4, 5],
-                "seed": {"low": 0, "high": SEEDS - 1},
-                "from_step": {"low": 0, "high": DAYS - 1},
-            },
-            "keep": ["aep", "windows", "farm_power"],
-            "windows": {"first_360": "0:360", "all": "all"},
-            "execution": {"engine": "local", "workers": workers},
-        }
-        (folder / "study.yaml").write_text(yaml.safe_dump(study))
+        write_study(folder, count, {"engine": "local", "workers": workers})
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        evaluate = [*command, "evaluate", "study.yaml", "--quiet"]
+        evaluate = [LEEWARD, "evaluate", "study.yaml", "--quiet"]
         subprocess.run(evaluate, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

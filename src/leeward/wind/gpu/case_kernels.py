@@ -22,6 +22,9 @@ from leeward.wind.kernels.pairs import ground_at, reach_bin, row_of
 from leeward.wind.kernels.rows import TupleRows
 
 
+SUMS = 3 * THREADS  # numbers that the threads of a block share
+
+
 class CaseKernels(NamedTuple):
     """The kernels of a wake model for scenarios; the functions below document their arguments."""
 
@@ -80,6 +83,17 @@ def find_groups(samples, sample, wind, row, envelope, model, room):
 
 
 @formula
+def add_member(catalogue, candidate, m, room):
+    """Store a candidate as the member at position m; its coordinates stand there until the members are sorted."""
+    block = cuda.blockIdx.x
+    room.found[block, candidate] = 1
+    room.member[block, m] = candidate
+    room.rank_along[block, m] = room.along[block, candidate]
+    room.rank_across[block, m] = room.across[block, candidate]
+    room.rank_kind[block, m] = catalogue.kind[room.place[block, candidate]]
+
+
+@formula
 def gather_candidates(catalogue, samples, sample, groups, wind, row, room):
     """Fill in the turbines of the marked groups, the target's first. Return their number."""
     block, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
@@ -94,9 +108,9 @@ def gather_candidates(catalogue, samples, sample, groups, wind, row, room):
                 room.along[block, count + k] = -cosine * x - sine * y
                 room.across[block, count + k] = sine * x - cosine * y
                 room.place[block, count + k] = place
-                room.found[block, count + k] = 1 if g == 0 else 0
+                room.found[block, count + k] = 0
                 if g == 0:
-                    room.member[block, k] = k
+                    add_member(catalogue, k, k, room)
             count += samples.count[at]
     cuda.syncthreads()
     return count
@@ -117,17 +131,14 @@ def find_members(catalogue, targets, candidates, model, room, counter):
         for c in range(thread, candidates, threads):
             if room.found[block, c] == 0:
                 along, across = room.along[block, c], room.across[block, c]
-                m = begin
-                while m < end:
-                    member = room.member[block, m]
-                    downwind = room.along[block, member] - along
-                    if is_before(room.along[block, member], member, along, c):
-                        kind = catalogue.kind[room.place[block, member]]
-                        if wake_reaches(downwind, room.across[block, member] - across, kind, model):
-                            room.found[block, c] = 1
-                            room.member[block, cuda.atomic.add(counter, 0, 1)] = c
-                            m = end
-                    m += 1
+                reaches = 0
+                for m in range(begin, end):  # without branches, so that the memory can be read ahead
+                    downwind = room.rank_along[block, m] - along
+                    crosswind = room.rank_across[block, m] - across
+                    is_upstream = is_before(room.rank_along[block, m], room.member[block, m], along, c)
+                    reaches |= is_upstream & wake_reaches(downwind, crosswind, room.rank_kind[block, m], model)
+                if reaches:
+                    add_member(catalogue, c, cuda.atomic.add(counter, 0, 1), room)
         cuda.syncthreads()
         begin = end
         end = counter[0]
@@ -278,7 +289,7 @@ def make_cases(formulas: Any, source_rows: TupleRows) -> Any:
         of 2, for each row of `room`.
         """
         counter = cuda.shared.array(1, types.int32)
-        sums = cuda.shared.array(3 * THREADS, types.float64)
+        sums = cuda.shared.array(SUMS, types.float64)
         lanes = wind.speed.shape[2]
         elements = len(wind.cosine) * lanes
         for task in range(cuda.blockIdx.x, len(samples.target) * elements, cuda.gridDim.x):

@@ -29,7 +29,7 @@ from leeward.wind.wake_models import WakeModel
 
 Integers = npt.NDArray[np.int64]
 
-BLOCKS = 32  # of THREADS threads, for each multiprocessor
+BLOCKS = 16  # of THREADS threads, for each multiprocessor: as many as fit with 128 registers in each thread
 MOST_SAMPLES = 256  # computed together: the CPU handles their results while the GPU computes the next ones
 SHARE = 0.4  # of the free memory for the results of a chunk, and for wind that varies
 SIMULATED = (2, 4)  # blocks, and threads of each, in the simulator
@@ -93,7 +93,7 @@ class GpuScenarios:
         self._sizes = np.array([len(x) for x, _, _ in layouts], dtype=np.int64)
         self._starts = np.r_[0, np.cumsum(self._sizes)[:-1]].astype(np.int64)
         x, y = (np.concatenate([layout[axis] for layout in layouts]) for axis in (0, 1))
-        is_known = np.isfinite(x) & np.isfinite(y)  # `_problem` rejects samples with other places
+        is_known = np.isfinite(x) & np.isfinite(y)  # `check` rejects samples with other places
         x, y = (np.where(is_known, axis, axis[is_known][0]) for axis in (x, y))
         self._origin = float(x[0]), float(y[0])
         self._x, self._y = x - self._origin[0], y - self._origin[1]
@@ -106,7 +106,7 @@ class GpuScenarios:
         self._gpu_wind: Wind = uploaded(self._wind)
         self._kinds = uploaded(self._engine.kinds)
         self._room: Room | None = None
-        self._problem = functools.cache(self._new_problem)
+        self._problems: dict[tuple[int, bool], str] = {}  # of layouts, as targets and as neighbours
 
     def evaluate(self, samples: Sequence[Sample]) -> Iterator[CasePower]:
         """Yield the result of each sample, in order. While the caller handles a chunk, the GPU computes the next."""
@@ -123,11 +123,13 @@ class GpuScenarios:
     def check(self, sample: Sample) -> None:
         """Raise InputError if a layout of the sample is not valid at this site."""
         for position, layout in enumerate(sample.layouts.tolist()):
-            problem = self._problem(layout, position == 0)
-            if problem:
-                raise InputError(problem)
+            role = (layout, position == 0)
+            if role not in self._problems:
+                self._problems[role] = self._problem(*role)
+            if self._problems[role]:
+                raise InputError(self._problems[role])
 
-    def _new_problem(self, layout: int, is_target: bool) -> str:
+    def _problem(self, layout: int, is_target: bool) -> str:
         """Return what is wrong with a layout, or ""."""
         x, y, _ = self._layouts[layout]
         try:
