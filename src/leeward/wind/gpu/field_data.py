@@ -33,11 +33,12 @@ class Located(NamedTuple):
 
 
 class Varies(NamedTuple):
-    """Which quantities of the wind vary over the site."""
+    """Which quantities of the wind vary over the site. is_squared: True if `Winds.scale` is the speed squared."""
 
     speed: bool
     weight: bool
     turbulence: bool
+    is_squared: bool
 
 
 class Local(NamedTuple):

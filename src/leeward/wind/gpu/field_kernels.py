@@ -243,7 +243,7 @@ def fill_winds(field, rows, reference, roses, varies, located, sectors, count, b
     factor = speed_factor(rows, row, height, here)
     if varies.speed:
         fill_speeds(field, rows, row, factor, cell, winds.speed[layout, i, g])
-        if len(winds.scale):
+        if varies.is_squared:
             for lane in range(winds.scale.shape[3]):
                 speed = winds.speed[layout, i, g, lane]
                 winds.scale[layout, i, g, lane] = speed * speed
@@ -382,15 +382,13 @@ def add_slopes(field, rows, rose_directions, roses, varies, local, chunk, begin,
     found.by_y[first, i] += north
 
 
-def draw(winds, rose, which, column, weight, drawn):
+def draw(rows, reference, parts, speeds, rose, which, column, weight, into, at_reference):
     """Fill in some conditions of roses, with other weights: one speed in each direction.
 
-    rose: of each layout, shape (layouts,). which, column, weight: direction, speed and new weight of each condition,
-    shape (layouts, conditions). winds, drawn: `rows` and `reference` of `FieldWinds`, and `parts` and `speeds` of
-    those. A thread for each layout and condition.
+    rows, reference, parts, speeds: of `FieldWinds`; into, at_reference: the drawn ones. rose: of each layout, shape
+    (layouts,). which, column, weight: direction, speed and new weight of each condition, shape (layouts, conditions).
+    A thread for each layout and condition.
     """
-    rows, reference, parts, speeds = winds
-    into, at_reference = drawn
     at, conditions = cuda.grid(1), which.shape[1]
     layout, k = at // conditions, at % conditions
     if layout >= which.shape[0]:
