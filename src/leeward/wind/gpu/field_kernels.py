@@ -296,12 +296,6 @@ def begin_free(layouts, winds, chunk, kinds, factor, is_alone, found, free_slope
 
 
 @formula
-def lanes_at(values, first, lanes, i):
-    """Return the values of a place in the elements of a row, shape (lanes,); empty without elements."""
-    return values[first : first + lanes, i]
-
-
-@formula
 def weight_slopes(rows, row, factor, here, by_x, by_y, by_weight):
     """Return the derivatives by x and y through the weights of one direction, and the one by the factor of the speed.
 
@@ -355,6 +349,7 @@ def add_slopes(field, rows, rose_directions, roses, varies, local, chunk, begin,
         return
     lanes, height = chunk.lanes, located.height[layout, i]
     first = (layout * chunk.directions + g) * lanes
+    end = first + lanes
     row = roses[layout] * rose_directions + begin + g
     cell = cell_at(field, located.x[layout, i], located.y[layout, i], height)
     here = sectors_of(local.sectors, layout, i)
@@ -362,20 +357,20 @@ def add_slopes(field, rows, rose_directions, roses, varies, local, chunk, begin,
     factor = speed_factor(rows, row, height, here)
     east, north, by_factor = 0.0, 0.0, 0.0
     if varies.weight:
-        by_weight = lanes_at(free_slopes.weight, first, lanes, i)
+        by_weight = free_slopes.weight[first:end, i]
         east, north, by_factor = weight_slopes(rows, row, factor, here, by_x, by_y, by_weight)
-    by_speed = lanes_at(free_slopes.speed, first, lanes, i)
+    by_speed = free_slopes.speed[first:end, i]
     more_x, more_y, by_speed_up = speed_slopes(field, rows, row, cell, height, here, by_speed, by_factor)
     if len(here.speed_up):
         sector, after, share = rows.sector[row], rows.next_sector[row], rows.share[row]
         more_x += by_speed_up * mixed(by_x.speed_up, sector, after, share)
         more_y += by_speed_up * mixed(by_y.speed_up, sector, after, share)
-    by_turbulence = lanes_at(free_slopes.turbulence, first, lanes, i)
-    by_density = lanes_at(free_slopes.density, first, lanes, i)
+    by_turbulence = free_slopes.turbulence[first:end, i]
+    by_density = free_slopes.density[first:end, i]
     other_x, other_y = other_slopes(field, rows, row, cell, by_x, by_y, by_turbulence, by_density)
     east, north = east + more_x + other_x, north + more_y + other_y
     if len(free_slopes.ground):
-        by_height = total_of(lanes_at(free_slopes.ground, first, lanes, i))
+        by_height = total_of(free_slopes.ground[first:end, i])
         east += by_height * terrain.east[layout, i]
         north += by_height * terrain.north[layout, i]
     found.by_x[first, i] += east
