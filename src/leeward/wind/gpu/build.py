@@ -36,8 +36,8 @@ def device_kernels(model: "type[WakeModel]", single: bool) -> kernels.Device:
         kernels.make_points(formulas, source_rows),
         kernels.make_gains(formulas, source_rows),
     )
-    sums = (kernels.add_groups, kernels.add_all)
     every = (compiled(in_single_precision(loop) if single else loop, single) for loop in loops)
+    sums = (kernels.add_groups, kernels.add_all)
     return kernels.Device(*every, *(compiled(loop, False) for loop in sums))
 
 
@@ -50,9 +50,9 @@ def field_device_kernels() -> field_kernels.FieldDevice:
 
 
 def compiled(function: Any, single: bool) -> Any:
-    """Return a kernel to start on the GPU. single: with approximate division and square root."""
+    """Return a kernel to start on the GPU. single: in single precision."""
     from numba import cuda
 
     if device.is_simulated():
         return cuda.jit(function)
-    return cuda.jit(function, fastmath=single, max_registers=MOST_REGISTERS if single else None)
+    return cuda.jit(function, max_registers=MOST_REGISTERS if single else None)

@@ -81,17 +81,37 @@ def rotor_between(downwind, crosswind, height, ground, source_height, source_gro
     return Rotor(downwind, direct, image, radius), above, above_image
 
 
+class Here(NamedTuple):
+    """A rank of a row: its place as in `Order.place`, m, and the radius of its rotor, m. i: index of the turbine."""
+
+    i: int
+    downwind: float
+    crosswind: float
+    height: float
+    ground: float
+    radius: float
+
+
 @formula
-def rotor_of(layouts, layout, order, row, rank, source, radius):
+def rank_of(layouts, layout, order, row, rank, kinds):
+    """Return what `rotor_of` needs of a rank."""
+    i, place = order.turbine[row, rank], order.place
+    radius = 0.5 * kinds.diameter[layouts.kind[layout, i]]
+    ground = place[row, rank, GROUND]
+    return Here(i, place[row, rank, DOWNWIND], place[row, rank, CROSSWIND], place[row, rank, HEIGHT], ground, radius)
+
+
+@formula
+def rotor_of(here, layouts, layout, order, row, source):
     """Return the rotor of a rank as seen from a source, the crosswind distance and the heights between them, m."""
     place = order.place
-    downwind = place[row, rank, DOWNWIND] - place[row, source, DOWNWIND]
+    downwind, crosswind = here.downwind - place[row, source, DOWNWIND], here.crosswind - place[row, source, CROSSWIND]
     if len(layouts.stretch):
-        downwind *= layouts.stretch[layout, order.turbine[row, rank], order.turbine[row, source]]
-    crosswind = place[row, rank, CROSSWIND] - place[row, source, CROSSWIND]
-    height, ground = place[row, rank, HEIGHT], place[row, rank, GROUND]
-    there, ground_there = place[row, source, HEIGHT], place[row, source, GROUND]
-    rotor, above, above_image = rotor_between(downwind, crosswind, height, ground, there, ground_there, radius)
+        downwind *= layouts.stretch[layout, here.i, order.turbine[row, source]]
+    there = place[row, source, GROUND] if len(layouts.ground) else 0.0
+    rotor, above, above_image = rotor_between(
+        downwind, crosswind, here.height, here.ground, place[row, source, HEIGHT], there, here.radius
+    )
     return rotor, crosswind, above, above_image
 
 
@@ -112,7 +132,8 @@ def make_arrange(number: Any) -> Any:
             layout, direction = chunk.layout + row // chunk.directions, chunk.direction + row % chunk.directions
             rose = layouts.rose[layout]
             cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
-            along[at] = -cosine * layouts.x[layout, i] - sine * layouts.y[layout, i]
+            value = -cosine * layouts.x[layout, i] - sine * layouts.y[layout, i]
+            along[at] = value if value == value else 0.0  # NaN must not become an index
         cuda.syncthreads()
         for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
             row, i = first_row + at // most, at % most
@@ -126,7 +147,8 @@ def make_arrange(number: Any) -> Any:
                 cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
                 order.turbine[row, rank] = i
                 order.place[row, rank, DOWNWIND] = value
-                order.place[row, rank, CROSSWIND] = sine * layouts.x[layout, i] - cosine * layouts.y[layout, i]
+                away = sine * layouts.x[layout, i] - cosine * layouts.y[layout, i]
+                order.place[row, rank, CROSSWIND] = away if away == away else 0.0
                 order.place[row, rank, HEIGHT] = kinds.hub_height[kind]
                 order.place[row, rank, GROUND] = ground_of(layouts, layout, i)
         cuda.syncthreads()
@@ -174,19 +196,19 @@ def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
             return
         rank, e, total = 0, 0, 0.0
         end = order.count[row, 0]
-        i = order.turbine[row, 0]
-        kind = layouts.kind[layout, i]
-        diameter = kinds.diameter[kind]
+        here = rank_of(layouts, layout, order, row, 0, kinds)
         while rank < turbines:
             if e < end:
                 upstream = order.source[row, e]
-                rotor, _, _, _ = rotor_of(layouts, layout, order, row, rank, upstream, 0.5 * diameter)
+                rotor, _, _, _ = rotor_of(here, layouts, layout, order, row, upstream)
                 value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
                 if len(winds.scale):
                     value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
                 total += value
                 e += 1
             if e >= end:
+                i = here.i
+                kind = layouts.kind[layout, i]
                 if len(winds.scale):
                     total /= of_place(winds.scale, rose, i, direction, lane)
                 free = of_place(winds.speed, rose, i, direction, lane)
@@ -195,15 +217,15 @@ def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
                 thrust = power_and_thrust(speed, kind, kinds.curves)[1]
                 if len(winds.density):
                     thrust *= of_place(winds.density, rose, i, direction, lane)
-                write(states.sources, element, rank, 0, source(thrust, speed / free, diameter, turbulence, p))
+                write(
+                    states.sources, element, rank, 0, source(thrust, speed / free, kinds.diameter[kind], turbulence, p)
+                )
                 states.totals[element, rank] = total
                 rank += 1
                 if rank < turbines:
                     e, total = first_pair(rank), 0.0
                     end = e + order.count[row, rank]
-                    i = order.turbine[row, rank]
-                    kind = layouts.kind[layout, i]
-                    diameter = kinds.diameter[kind]
+                    here = rank_of(layouts, layout, order, row, rank, kinds)
 
     return forward
 
@@ -341,7 +363,10 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
         rose, p, adjoints = layouts.rose[layout], model.parameters, states.adjoints
         cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
         rank = layouts.standing[layout]
-        e, end, i, radius, share, by_x, by_y = 0, 0, 0, 0.0, 0.0, 0.0, 0.0
+        if rank == 0:
+            return
+        e, end, share, by_x, by_y = 0, 0, 0.0, 0.0, 0.0
+        here = rank_of(layouts, layout, order, row, rank - 1, kinds)
         while rank >= 0:
             if e >= end:
                 rank -= 1
@@ -349,9 +374,9 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                     break
                 e = first_pair(rank)
                 end = e + order.count[row, rank]
-                i = order.turbine[row, rank]
+                here = rank_of(layouts, layout, order, row, rank, kinds)
+                i = here.i
                 kind = layouts.kind[layout, i]
-                radius = 0.5 * kinds.diameter[kind]
                 total = states.totals[element, rank]
                 free = of_place(winds.speed, rose, i, direction, lane)
                 share = adjoints[element, rank, SHARE]
@@ -376,7 +401,7 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                 by_x, by_y = adjoints[element, rank, BY_X], adjoints[element, rank, BY_Y]
             if e < end:
                 upstream = order.source[row, e]
-                rotor, across, above, above_image = rotor_of(layouts, layout, order, row, rank, upstream, radius)
+                rotor, across, above, above_image = rotor_of(here, layouts, layout, order, row, upstream)
                 by_speed = read(states.sources, element, upstream, fields)
                 wake = wake_slopes(rotor, read(states.sources, element, upstream, 0), by_speed, p)
                 slopes = contribution_slopes(wake, rotor, p, model.table)
@@ -384,7 +409,7 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                 if len(winds.scale):
                     j = order.turbine[row, upstream]
                     factor *= of_place(winds.scale, rose, j, direction, lane)
-                    factor /= of_place(winds.scale, rose, i, direction, lane)
+                    factor /= of_place(winds.scale, rose, here.i, direction, lane)
                 downwind = factor * slopes.by_downwind
                 crosswind = factor * (
                     slopes.by_distance * along_axis(across, rotor.distance)
@@ -395,7 +420,7 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                     add_free_slopes(
                         winds,
                         rose,
-                        i,
+                        here.i,
                         j,
                         direction,
                         lane,
@@ -411,12 +436,12 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                         free_slopes,
                     )
                     if len(free_slopes.stretch):
-                        stretch = layouts.stretch[layout, i, j]
+                        stretch = layouts.stretch[layout, here.i, j]
                         by_stretch = downwind * rotor.downwind / stretch
-                        by_x += by_stretch * free_slopes.stretch[layout, i, j, 0]
-                        by_y += by_stretch * free_slopes.stretch[layout, i, j, 1]
-                        adjoints[element, upstream, BY_X] += by_stretch * free_slopes.stretch[layout, i, j, 2]
-                        adjoints[element, upstream, BY_Y] += by_stretch * free_slopes.stretch[layout, i, j, 3]
+                        by_x += by_stretch * free_slopes.stretch[layout, here.i, j, 0]
+                        by_y += by_stretch * free_slopes.stretch[layout, here.i, j, 1]
+                        adjoints[element, upstream, BY_X] += by_stretch * free_slopes.stretch[layout, here.i, j, 2]
+                        adjoints[element, upstream, BY_Y] += by_stretch * free_slopes.stretch[layout, here.i, j, 3]
                         downwind *= stretch
                 x, y = crosswind * sine - downwind * cosine, -crosswind * cosine - downwind * sine
                 by_x += x
@@ -426,8 +451,8 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                 adjoints[element, upstream, BY_Y] -= y
                 e += 1
             if e >= end:
-                found.by_x[element, i] = by_x
-                found.by_y[element, i] = by_y
+                found.by_x[element, here.i] = by_x
+                found.by_y[element, here.i] = by_y
 
     return backward
 
@@ -497,10 +522,10 @@ def make_worth(formulas: Any, source_rows: TupleRows) -> Any:
             found.power[element, i] = (power if i < farm else 0.0) - states.adjoints[element, rank, SHARE]
             if i >= farm:
                 continue
-            first, radius = first_pair(rank), 0.5 * kinds.diameter[kind]
+            here, first = rank_of(layouts, layout, order, row, rank, kinds), first_pair(rank)
             for e in range(first, first + order.count[row, rank]):
                 upstream = order.source[row, e]
-                rotor, _, _, _ = rotor_of(layouts, layout, order, row, rank, upstream, radius)
+                rotor, _, _, _ = rotor_of(here, layouts, layout, order, row, upstream)
                 value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
                 if len(winds.scale):
                     value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
