@@ -21,7 +21,6 @@ from leeward.wind.kernels.numerics import effective_speed, power_and_thrust
 from leeward.wind.kernels.pairs import ground_at, reach_bin, row_of
 from leeward.wind.kernels.rows import TupleRows
 
-
 SUMS = 3 * THREADS  # numbers that the threads of a block share
 
 
