@@ -1,0 +1,69 @@
+"""Wind fields on a GPU: equal to the CPU. A child process runs the kernels in the simulator of numba-cuda."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from field_cases import CASES
+from leeward.wind import wake_models
+
+PROGRAM = Path(__file__).with_name("simulated_fields.py")
+FAST = (
+    "energy:everything:linear",
+    "energy:table with shear:nygaard_2022",
+    "terrain:terrain following:jensen",
+    "drawn:series:linear",
+    "maps:everything:nygaard_2022",
+)
+MODELS = ("linear", "momentum", "target", *wake_models.CLASSES)
+HARDEST = ("everything", "power shear on a speed-up", "table linear", "series")
+
+
+def simulated(*names):
+    """Return the differences of cases, which a child process computes."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, str(PROGRAM), *names]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@functools.cache
+def fast():
+    return simulated(*FAST)
+
+
+def assert_equal(differences):
+    assert max(differences["aep"]) < 1e-11
+    assert max(differences["gradient"]) < 1e-9
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_field_on_the_gpu_is_equal_to_the_cpu(name):
+    assert_equal(fast()[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", CASES)
+def test_every_kind_of_field(field):
+    for found in simulated(f"energy:{field}:nygaard_2022", f"energy:{field}:linear").values():
+        assert_equal(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_every_wake_model(model):
+    for found in simulated(*(f"energy:{field}:{model}" for field in HARDEST)).values():
+        assert_equal(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["elevated with speed-up", "terrain following", "series", "table linear"])
+def test_maps_drawn_conditions_and_speeds(field):
+    for found in simulated(*(f"{of}:{field}:linear" for of in ("maps", "drawn", "speeds", "small_chunks"))).values():
+        assert_equal(found)
