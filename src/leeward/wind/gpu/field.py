@@ -28,6 +28,7 @@ from leeward.wind.gpu.field_data import FieldWinds, Local, Located, Terrain, Var
 from leeward.wind.kernels.data import ELEMENTS, Field, SectorValues
 from leeward.wind.local_wind import FieldConditions
 
+MOST_SPACES = 4  # kept for later calls: a descent needs net and gross yield in turn
 NET, LOSS = 0.0, -1.0  # factor of the power without wakes that is added
 Varying = Any  # FieldWinds, where `BatchEngine` has Winds
 
@@ -384,8 +385,8 @@ class FieldEngine(BatchEngine):
         located, turbines, terrain = room.points.located, room.turbines.located, room.terrain
         points = located.x.shape[1]
         if len(terrain.at_ground):
-            none = (terrain.at_ground[:0], terrain.at_ground[:0])
-            self._start("fill_terrain", count * points, winds.field, located, count, terrain.at_ground, *none)
+            no_slopes = (terrain.east, terrain.north)  # they have room for turbines, and only if there is a gradient
+            self._start("fill_terrain", count * points, winds.field, located, count, terrain.at_ground, *no_slopes)
         if not len(terrain.at_stretch):
             return 1.0
         pairs = count * points * turbines.x.shape[1]
@@ -408,12 +409,16 @@ class FieldEngine(BatchEngine):
         asked, known = self._spaces.get(key, (0, None))
         if known is not None and asked >= batch.used:
             return known
-        self._spaces.clear()
         shapes = self._shapes(winds, turbines, at, step, wanted)
         each = sum(shape.bytes for shape in _leaves(shapes))
-        each += (
-            self._gross_bytes(turbines, step, lanes) if wanted is None else self._bytes(turbines, step, lanes, wanted)
-        )
+        if wanted is None:
+            each += self._gross_bytes(turbines, step, lanes)
+        else:
+            each += self._bytes(turbines, step, lanes, wanted)
+        self._spaces.pop(key, None)
+        known = None  # frees its memory
+        if len(self._spaces) == MOST_SPACES or each * batch.used > SHARE * device.free_bytes():
+            self._spaces.clear()
         size = max(1, min(batch.used, int(SHARE * device.free_bytes() / each)))
         if wanted is None:
             work = self._without_wakes(size, turbines, step, lanes)
