@@ -286,7 +286,7 @@ class GpuBackend:
         if rose is None:
             for i, search in enumerate(searches):
                 shifts[i, : steps[i]] = search.rng.random((steps[i], 2))
-            layouts = layouts._replace(layouts=layouts.layouts._replace(rose=to_device(np.arange(len(batch)))))
+            layouts = layouts._replace(layouts=layouts.layouts._replace(rose=to_device(np.arange(len(batch)), np.uint32)))
             winds, stakes = self._sampled_winds(len(batch)), self._stakes
         else:
             winds, stakes = self._winds(rose, SINGLE), None

@@ -120,7 +120,7 @@ class BatchEngine:
             to_device(kind),
             to_device(farm, np.int64),
             to_device([len(each.x) for each in places], np.int64),
-            to_device(rose, np.int64),
+            to_device(rose, np.uint32),
             self.numbers(NONE),
             self.numbers(NONE_3),
         )
@@ -344,8 +344,8 @@ class BatchEngine:
         of_rows, of_elements, nothing = (size * rows, turbines), (size * elements, turbines), self._new((0, 1))
         order = Order(
             self._new((*of_rows, 4)),
-            new(of_rows, np.int32),
-            new(of_rows, np.int32),
+            new(of_rows, np.uint32),
+            new(of_rows, np.uint32),
             new((size * rows, pairs + 1), np.uint16),
         )
         no_records = self._new((0, 1, 1))

@@ -12,6 +12,7 @@ Sums over elements are added in a fixed order, so that a device gives the same b
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import cuda, types
 
 from leeward.wind.gpu.data import BY_X, BY_Y, CROSSWIND, DOWNWIND, GROUND, GROUP, HEIGHT, SHARE, THREADS
@@ -43,9 +44,21 @@ class Device(NamedTuple):
 
 
 @formula
+def element_of(element, chunk):
+    """Return the element of a thread, its row, layout, direction and lane.
+
+    All are unsigned: indexing then needs no check for negative values, which costs more than the access itself.
+    """
+    at, lanes, directions = np.uint32(element), np.uint32(chunk.lanes), np.uint32(chunk.directions)
+    row = np.uint32(at // lanes)
+    layout, direction = np.uint32(chunk.layout) + row // directions, np.uint32(chunk.direction) + row % directions
+    return at, row, np.uint32(layout), np.uint32(direction), np.uint32(at % lanes)
+
+
+@formula
 def of_place(values, rose, i, direction, lane):
     """Return a value of the wind at a turbine; one place stands for all."""
-    return values[rose, min(i, values.shape[1] - 1), direction, lane]
+    return values[rose, min(i, np.uint32(values.shape[1] - 1)), direction, lane]
 
 
 @formula
@@ -56,7 +69,7 @@ def ground_of(layouts, layout, i):
 @formula
 def first_pair(rank):
     """Return the position of the first wake that reaches a rank, see `Order`."""
-    return rank * (rank - 1) // 2
+    return (rank * rank - rank) // 2
 
 
 @formula
@@ -115,6 +128,15 @@ def rotor_of(here, layouts, layout, order, row, source):
     return rotor, crosswind, above, above_image
 
 
+@formula
+def row_of(first_row, at, most, chunk):
+    """Return row, turbine, layout and direction of an item of `arrange`; unsigned, as in `element_of`."""
+    item, turbines, directions = np.uint32(at), np.uint32(most), np.uint32(chunk.directions)
+    row = np.uint32(first_row + item // turbines)
+    layout, direction = np.uint32(chunk.layout) + row // directions, np.uint32(chunk.direction) + row % directions
+    return row, np.uint32(item % turbines), np.uint32(layout), np.uint32(direction)
+
+
 def make_arrange(number: Any) -> Any:
     """Return `arrange` for this type of number."""
 
@@ -128,21 +150,20 @@ def make_arrange(number: Any) -> Any:
         along = cuda.shared.array(0, number)[: rows * most]
         across = cuda.shared.array(0, number)[rows * most : 2 * rows * most]
         for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
-            row, i = first_row + at // most, at % most
-            layout, direction = chunk.layout + row // chunk.directions, chunk.direction + row % chunk.directions
+            row, i, layout, direction = row_of(first_row, at, most, chunk)
             rose = layouts.rose[layout]
             cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
             value = -cosine * layouts.x[layout, i] - sine * layouts.y[layout, i]
             along[at] = value if value == value else 0.0  # NaN must not become an index
         cuda.syncthreads()
         for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
-            row, i = first_row + at // most, at % most
-            layout, direction = chunk.layout + row // chunk.directions, chunk.direction + row % chunk.directions
+            row, i, layout, direction = row_of(first_row, at, most, chunk)
             turbines, rose = layouts.standing[layout], layouts.rose[layout]
             if i < turbines:
-                value, rank, begin = along[at], 0, at - i
+                value, before, begin = along[at], 0, np.uint32(at - i)
                 for j in range(turbines):
-                    rank += is_before(value, i, along[begin + j], j)
+                    before += is_before(value, i, along[begin + np.uint32(j)], j)
+                rank = np.uint32(before)
                 kind = layouts.kind[layout, i]
                 cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
                 order.turbine[row, rank] = i
@@ -153,22 +174,21 @@ def make_arrange(number: Any) -> Any:
                 order.place[row, rank, GROUND] = ground_of(layouts, layout, i)
         cuda.syncthreads()
         for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
-            row, rank = first_row + at // most, at % most
+            row, rank, _, _ = row_of(first_row, at, most, chunk)
             along[at], across[at] = order.place[row, rank, DOWNWIND], order.place[row, rank, CROSSWIND]
         cuda.syncthreads()
         for at in range(cuda.threadIdx.x, rows * most, cuda.blockDim.x):
-            row, rank = first_row + at // most, at % most
-            layout = chunk.layout + row // chunk.directions
+            row, rank, layout, _ = row_of(first_row, at, most, chunk)
             if rank < layouts.standing[layout]:
-                i, begin = order.turbine[row, rank], at - rank
+                i, begin = order.turbine[row, rank], np.uint32(at - rank)
                 kind, downwind, crosswind = layouts.kind[layout, i], along[at], across[at]
                 first, count = first_pair(rank), 0
                 for source in range(rank):
-                    behind = downwind - along[begin + source]
+                    behind = downwind - along[begin + np.uint32(source)]
                     if len(layouts.stretch):
-                        behind *= layouts.stretch[layout, i, order.turbine[row, source]]
-                    if reaches_place(behind, crosswind - across[begin + source], kind, model):
-                        order.source[row, first + count] = source
+                        behind *= layouts.stretch[layout, i, order.turbine[row, np.uint32(source)]]
+                    if reaches_place(behind, crosswind - across[begin + np.uint32(source)], kind, model):
+                        order.source[row, np.uint32(first + count)] = source
                         count += 1
                 order.count[row, rank] = count
 
@@ -185,21 +205,18 @@ def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
         One loop runs over all wakes of all ranks: loops of different lengths in the threads of a warp would make them
         wait for each other at every rank.
         """
-        element = cuda.grid(1)
+        element, row, layout, direction, lane = element_of(cuda.grid(1), chunk)
         if element >= chunk.layouts * chunk.directions * chunk.lanes:
             return
-        row, lane = element // chunk.lanes, element % chunk.lanes
-        layout = chunk.layout + row // chunk.directions
-        direction = chunk.direction + row % chunk.directions
         rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
         if turbines == 0:
             return
         rank, e, total = 0, 0, 0.0
-        end = order.count[row, 0]
-        here = rank_of(layouts, layout, order, row, 0, kinds)
+        end = 0
+        here = rank_of(layouts, layout, order, row, np.uint32(0), kinds)
         while rank < turbines:
             if e < end:
-                upstream = order.source[row, e]
+                upstream = order.source[row, np.uint32(e)]
                 rotor, _, _, _ = rotor_of(here, layouts, layout, order, row, upstream)
                 value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
                 if len(winds.scale):
@@ -224,8 +241,8 @@ def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
                 rank += 1
                 if rank < turbines:
                     e, total = first_pair(rank), 0.0
-                    end = e + order.count[row, rank]
-                    here = rank_of(layouts, layout, order, row, rank, kinds)
+                    end = e + order.count[row, np.uint32(rank)]
+                    here = rank_of(layouts, layout, order, row, np.uint32(rank), kinds)
 
     return forward
 
@@ -239,13 +256,12 @@ def make_finish(formulas: Any, source_rows: TupleRows) -> Any:
 
         After `forward`. A thread for each turbine of each element.
         """
-        at = cuda.grid(1)
-        element, rank = at // layouts.x.shape[1], at % layouts.x.shape[1]
+        at = np.uint32(cuda.grid(1))
+        most = np.uint32(layouts.x.shape[1])
+        rank = np.uint32(at % most)
+        element, row, layout, direction, lane = element_of(at // most, chunk)
         if element >= chunk.layouts * chunk.directions * chunk.lanes:
             return
-        row, lane = element // chunk.lanes, element % chunk.lanes
-        layout = chunk.layout + row // chunk.directions
-        direction = chunk.direction + row % chunk.directions
         if rank >= layouts.standing[layout]:
             return
         rose, p, i = layouts.rose[layout], model.parameters, order.turbine[row, rank]
@@ -354,32 +370,29 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
         They are those in a free wind that stays as it is at each turbine. Add those with respect to it to
         `free_slopes`, where it has elements. After `finish`.
         """
-        element = cuda.grid(1)
+        element, row, layout, direction, lane = element_of(cuda.grid(1), chunk)
         if element >= chunk.layouts * chunk.directions * chunk.lanes:
             return
-        row, lane = element // chunk.lanes, element % chunk.lanes
-        layout = chunk.layout + row // chunk.directions
-        direction = chunk.direction + row % chunk.directions
         rose, p, adjoints = layouts.rose[layout], model.parameters, states.adjoints
         cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
         rank = layouts.standing[layout]
         if rank == 0:
             return
         e, end, share, by_x, by_y = 0, 0, 0.0, 0.0, 0.0
-        here = rank_of(layouts, layout, order, row, rank - 1, kinds)
+        here = rank_of(layouts, layout, order, row, np.uint32(rank - 1), kinds)
         while rank >= 0:
             if e >= end:
                 rank -= 1
                 if rank < 0:
                     break
-                e = first_pair(rank)
-                end = e + order.count[row, rank]
-                here = rank_of(layouts, layout, order, row, rank, kinds)
+                e, at = first_pair(rank), np.uint32(rank)
+                end = e + order.count[row, at]
+                here = rank_of(layouts, layout, order, row, at, kinds)
                 i = here.i
                 kind = layouts.kind[layout, i]
-                total = states.totals[element, rank]
+                total = states.totals[element, at]
                 free = of_place(winds.speed, rose, i, direction, lane)
-                share = adjoints[element, rank, SHARE]
+                share = adjoints[element, at, SHARE]
                 if len(free_slopes.weight):
                     speed = effective_speed(free, total, model.squared)
                     begin_free_slopes(
@@ -398,9 +411,9 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                         free_slopes,
                     )
                 share *= effective_speed_slope(free, total, model.squared)
-                by_x, by_y = adjoints[element, rank, BY_X], adjoints[element, rank, BY_Y]
+                by_x, by_y = adjoints[element, at, BY_X], adjoints[element, at, BY_Y]
             if e < end:
-                upstream = order.source[row, e]
+                upstream = order.source[row, np.uint32(e)]
                 rotor, across, above, above_image = rotor_of(here, layouts, layout, order, row, upstream)
                 by_speed = read(states.sources, element, upstream, fields)
                 wake = wake_slopes(rotor, read(states.sources, element, upstream, 0), by_speed, p)
@@ -503,19 +516,18 @@ def make_worth(formulas: Any, source_rows: TupleRows) -> Any:
 
         After `finish`. A thread for each element.
         """
-        element = cuda.grid(1)
+        element, row, layout, direction, lane = element_of(cuda.grid(1), chunk)
         if element >= chunk.layouts * chunk.directions * chunk.lanes:
             return
-        row, lane = element // chunk.lanes, element % chunk.lanes
-        layout = chunk.layout + row // chunk.directions
-        direction = chunk.direction + row % chunk.directions
         rose, p = layouts.rose[layout], model.parameters
         farm = layouts.farm[layout]
         # upwards: what a turbine gains is complete before its own loss replaces its power
-        for rank in range(layouts.standing[layout] - 1, -1, -1):
+        for downwards in range(layouts.standing[layout]):
+            rank = np.uint32(layouts.standing[layout] - 1 - downwards)
             i = order.turbine[row, rank]
             states.adjoints[element, rank, SHARE] = 0.0
-        for rank in range(layouts.standing[layout] - 1, -1, -1):
+        for downwards in range(layouts.standing[layout]):
+            rank = np.uint32(layouts.standing[layout] - 1 - downwards)
             i = order.turbine[row, rank]
             kind = layouts.kind[layout, i]
             power = found.power[element, i]
@@ -524,7 +536,7 @@ def make_worth(formulas: Any, source_rows: TupleRows) -> Any:
                 continue
             here, first = rank_of(layouts, layout, order, row, rank, kinds), first_pair(rank)
             for e in range(first, first + order.count[row, rank]):
-                upstream = order.source[row, e]
+                upstream = order.source[row, np.uint32(e)]
                 rotor, _, _, _ = rotor_of(here, layouts, layout, order, row, upstream)
                 value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
                 if len(winds.scale):
@@ -594,24 +606,25 @@ def make_points(formulas: Any, source_rows: TupleRows) -> Any:
         After `forward`. A block of THREADS for each layout and point.
         """
         shared = cuda.shared.array(THREADS, types.float64)
-        layout = chunk.layout + cuda.blockIdx.x // points.x.shape[1]
-        point = cuda.blockIdx.x % points.x.shape[1]
+        block, count = np.uint32(cuda.blockIdx.x), np.uint32(points.x.shape[1])
+        layout, point = np.uint32(chunk.layout) + block // count, block % count
         rose, p = layouts.rose[layout], model.parameters
         kind, total_power = points.kind[layout], 0.0
         if points.free[layout, point]:
             for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
-                g, lane = k // chunk.lanes, k % chunk.lanes
-                direction = chunk.direction + g
+                g, lane = np.uint32(k // chunk.lanes), np.uint32(k % chunk.lanes)
+                direction = np.uint32(chunk.direction + g)
                 weight = of_place(at_winds.weight, rose, point, direction, lane)
                 if weight == 0.0:
                     continue
-                row = (layout - chunk.layout) * chunk.directions + g
-                element = row * chunk.lanes + lane
+                row = np.uint32((layout - chunk.layout) * chunk.directions + g)
+                element = np.uint32(row * chunk.lanes + lane)
                 cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
                 x, y = points.x[layout, point], points.y[layout, point]
                 along, across = -cosine * x - sine * y, sine * x - cosine * y
                 total = 0.0
-                for rank in range(layouts.standing[layout]):
+                for each in range(layouts.standing[layout]):
+                    rank = np.uint32(each)
                     if along - order.place[row, rank, DOWNWIND] <= -SAME_PLACE:
                         break
                     seen, crosswind = rotor_at(
@@ -642,20 +655,20 @@ def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
         After `finish`. A block of THREADS for each layout and point.
         """
         shared = cuda.shared.array(THREADS, types.float64)
-        layout = chunk.layout + cuda.blockIdx.x // points.x.shape[1]
-        point = cuda.blockIdx.x % points.x.shape[1]
+        block, count = np.uint32(cuda.blockIdx.x), np.uint32(points.x.shape[1])
+        layout, point = np.uint32(chunk.layout) + block // count, block % count
         rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
         kind, total_gain = points.kind[layout], 0.0
         if points.free[layout, point]:
             for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
-                g, lane = k // chunk.lanes, k % chunk.lanes
-                direction = chunk.direction + g
-                row = (layout - chunk.layout) * chunk.directions + g
-                element = row * chunk.lanes + lane
+                g, lane = np.uint32(k // chunk.lanes), np.uint32(k % chunk.lanes)
+                direction = np.uint32(chunk.direction + g)
+                row = np.uint32((layout - chunk.layout) * chunk.directions + g)
+                element = np.uint32(row * chunk.lanes + lane)
                 cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
                 x, y = points.x[layout, point], points.y[layout, point]
                 along, across = -cosine * x - sine * y, sine * x - cosine * y
-                total, upstream = 0.0, 0
+                total, upstream = 0.0, np.uint32(0)
                 while upstream < turbines and order.place[row, upstream, DOWNWIND] <= along:
                     seen, crosswind = rotor_at(
                         layouts, layout, order, row, upstream, points, point, along, across, 1.0, kinds
@@ -666,7 +679,7 @@ def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
                         if len(winds.scale):
                             value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
                         total += value
-                    upstream += 1
+                    upstream = np.uint32(upstream + 1)
                 own_scale = of_place(at_winds.scale, rose, point, direction, lane) if len(at_winds.scale) else 1.0
                 total /= own_scale
                 free = of_place(at_winds.speed, rose, point, direction, lane)
@@ -678,7 +691,8 @@ def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
                     power, thrust = power * density, thrust * density
                 total_gain += power * of_place(at_winds.weight, rose, point, direction, lane)
                 made = source(thrust, speed / free, kinds.diameter[kind], turbulence, p)
-                for rank in range(upstream, turbines):
+                for each in range(upstream, turbines):
+                    rank = np.uint32(each)
                     i = order.turbine[row, rank]
                     if i >= layouts.farm[layout]:
                         continue
