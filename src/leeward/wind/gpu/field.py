@@ -88,10 +88,8 @@ def joined(conditions: Sequence[Conditions]) -> Conditions:
     directions = max(len(each.direction) for each in conditions)
 
     def together(values: Sequence[Any], mode: Any = "edge") -> Any:
-        wide = max(v.shape[1] for v in values) if values[0].ndim > 1 else 0
-        size = (directions, wide)
-        each = [np.pad(v, [(0, n - m) for n, m in zip(size, v.shape, strict=False)], mode=mode) for v in values]
-        return np.concatenate(each)
+        size = (directions, max(v.shape[1] for v in values)) if values[0].ndim > 1 else (directions,)
+        return np.concatenate([v if v.shape == size else np.pad(v, _missing(v.shape, size), mode=mode) for v in values])
 
     local = [_local(each) for each in conditions]
     first = local[0].field
@@ -111,6 +109,11 @@ def joined(conditions: Sequence[Conditions]) -> Conditions:
         together([each.turbulence_intensity for each in conditions]),
         every,
     )
+
+
+def _missing(shape: tuple[int, ...], size: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return how many rows and columns to add at the end of an array."""
+    return [(0, wanted - given) for wanted, given in zip(size, shape, strict=True)]
 
 
 def _local(conditions: Conditions) -> FieldConditions:
