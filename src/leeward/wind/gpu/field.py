@@ -1,21 +1,18 @@
 """Wind that varies over the site, for many layouts on a GPU."""
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from leeward.wind.checks import Array
 from leeward.wind.conditions import Conditions
-from leeward.wind.engine import Engine, extent_of, local_of, wind_of
+from leeward.wind.engine import Engine, extent_of
 from leeward.wind.gpu import device
 from leeward.wind.gpu.data import GROUP, THREADS, Chunk, Found, Free, Layouts, Order, Points, States, Values, Winds
 from leeward.wind.gpu.engine import (
     BLOCK,
     MOST_ELEMENTS,
-    NONE_4,
     SHARE,
     Batch,
     BatchEngine,
@@ -25,37 +22,13 @@ from leeward.wind.gpu.engine import (
     to_device,
 )
 from leeward.wind.gpu.field_data import FieldWinds, Local, Located, Terrain, Varies
-from leeward.wind.kernels.data import ELEMENTS, Field, SectorValues
-from leeward.wind.local_wind import FieldConditions
+from leeward.wind.gpu.field_memory import Room, RoomPlan
+from leeward.wind.gpu.field_winds import local_part, on_device, room_for_draws, winds_of
+from leeward.wind.kernels.data import Field
 
 MOST_SPACES = 4  # kept for later calls: a descent needs net and gross yield in turn
 NET, LOSS = 0.0, -1.0  # factor of the power without wakes that is added
 Varying = Any  # FieldWinds, where `BatchEngine` has Winds
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The shape of an array: `each` rows for each layout, each of the shape `rest`."""
-
-    number: Any
-    each: int
-    rest: tuple[int, ...]
-
-    @property
-    def bytes(self) -> int:
-        return self.each * math.prod(self.rest) * int(np.dtype(self.number).itemsize)
-
-    def allocated(self, layouts: int) -> Values:
-        return new((layouts * self.each, *self.rest), self.number)
-
-
-class Room(NamedTuple):
-    """Arrays on the GPU for some layouts: the wind at turbines and at points, the terrain, and derivatives."""
-
-    turbines: Local
-    points: Local
-    terrain: Terrain
-    free: Free
 
 
 class Space(NamedTuple):
@@ -83,45 +56,6 @@ class Part(NamedTuple):
     room: Room
 
 
-def joined(conditions: Sequence[Conditions]) -> Conditions:
-    """Return conditions of one field, one after the other; padded to the same size, with the weight 0."""
-    directions = max(len(each.direction) for each in conditions)
-
-    def together(values: Sequence[Any], mode: Any = "edge") -> Any:
-        size = (directions, max(v.shape[1] for v in values)) if values[0].ndim > 1 else (directions,)
-        return np.concatenate([v if v.shape == size else np.pad(v, _missing(v.shape, size), mode=mode) for v in values])
-
-    local = [_local(each) for each in conditions]
-    first = local[0].field
-    if any(each.field.values is not first.values or each.field.data is not first.data for each in local):
-        raise ValueError("the roses are of different fields")
-    every = FieldConditions(
-        first,
-        together([each.factor for each in local], "constant"),
-        together([each.turbulence_factor for each in local]),
-        together([each.edges for each in local]),
-        together([each.step for each in local]),
-    )
-    return Conditions(
-        together([each.direction for each in conditions]),
-        together([each.speed for each in conditions]),
-        together([each.weight for each in conditions], "constant"),
-        together([each.turbulence_intensity for each in conditions]),
-        every,
-    )
-
-
-def _missing(shape: tuple[int, ...], size: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return how many rows and columns to add at the end of an array."""
-    return [(0, wanted - given) for wanted, given in zip(size, shape, strict=True)]
-
-
-def _local(conditions: Conditions) -> FieldConditions:
-    if conditions.local is None:
-        raise TypeError("the wind does not vary")
-    return conditions.local
-
-
 class FieldEngine(BatchEngine):
     """The kernels of an engine on the GPU, for layouts in wind that varies over the site.
 
@@ -138,29 +72,10 @@ class FieldEngine(BatchEngine):
 
     def field_winds(self, conditions: Sequence[Conditions]) -> FieldWinds:
         """Return wind roses of one field on the GPU."""
-        every = joined(conditions)
-        wind, local, roses, speeds = wind_of(every), local_of(every), len(conditions), every.speed.shape[1]
-        if local is None:
-            raise TypeError("the wind does not vary")
-        parts = -(-speeds // ELEMENTS)
-        lanes, directions = -(-speeds // parts), len(wind.cosine) // roses
-
-        def of_roses(values: Array) -> Values:
-            return to_device(values.reshape(roses, 1, directions, -1)[..., :lanes])
-
-        reference = Winds(
-            to_device(wind.cosine.reshape(roses, directions)),
-            to_device(wind.sine.reshape(roses, directions)),
-            of_roses(wind.speed),
-            of_roses(wind.weight),
-            of_roses(wind.turbulence_intensity),
-            to_device(NONE_4),
-            to_device(NONE_4),
-        )
-        rows = local.rows
-        narrow = {name: getattr(rows, name)[:, :lanes] for name in ("factor", "speed", "turbulence_factor")}
-        rows = rows._replace(edges=rows.edges[:, : lanes + 1], **narrow)
-        return FieldWinds(local.field, self._field(local.field.values), _on_device(rows), reference, parts, lanes)
+        values = local_part(conditions[0]).field.values
+        if id(values) not in self._fields:
+            self._fields[id(values)] = values, on_device(values)
+        return winds_of(conditions, self._fields[id(values)][1])
 
     def drawn(
         self,
@@ -177,29 +92,10 @@ class FieldEngine(BatchEngine):
         earlier result of the same size, to overwrite.
         """
         layouts, count = direction.shape
-        drawn = self._new_winds(winds, layouts, count) if into is None else into
+        drawn = room_for_draws(winds, layouts, count) if into is None else into
         given = (winds.rows, winds.reference, winds.parts, winds.speeds)
         self._start("draw", layouts * count, *given, rose, direction, speed, weight, drawn.rows, drawn.reference)
         return drawn
-
-    def _new_winds(self, winds: FieldWinds, roses: int, directions: int) -> FieldWinds:
-        """Return room for roses with one speed in each direction."""
-        rows, every = winds.rows, roses * directions
-        lanes = {"factor": 1, "speed": 1, "turbulence_factor": 1, "edges": 2}
-        made = {
-            name: new((every, lanes[name]) if name in lanes else (every,), values.dtype)
-            for name, values in rows._asdict().items()
-            if hasattr(values, "dtype")
-        }
-        speed, weight, turbulence = (new((roses, 1, directions, 1)) for _ in range(3))
-        none, cosine, sine = to_device(NONE_4), new((roses, directions)), new((roses, directions))
-        reference = Winds(cosine, sine, speed, weight, turbulence, none, none)
-        return winds._replace(rows=rows._replace(**made), reference=reference, parts=1, speeds=1)
-
-    def _field(self, values: Field) -> Field:
-        if id(values) not in self._fields:
-            self._fields[id(values)] = values, _on_device(values)
-        return self._fields[id(values)][1]
 
     # --- energy
 
@@ -412,8 +308,8 @@ class FieldEngine(BatchEngine):
         asked, known = self._spaces.get(key, (0, None))
         if known is not None and asked >= batch.used:
             return known
-        shapes = self._shapes(winds, turbines, at, step, wanted)
-        each = sum(shape.bytes for shape in _leaves(shapes))
+        plan = self._plan(winds, turbines, at, step, wanted)
+        each = plan.bytes
         if wanted is None:
             each += self._gross_bytes(turbines, step, lanes)
         else:
@@ -427,10 +323,7 @@ class FieldEngine(BatchEngine):
             work = self._without_wakes(size, turbines, step, lanes)
         else:
             work = self._allocated(size, turbines, step, lanes, wanted)
-        room: Room = _mapped(shapes, lambda shape: shape.allocated(size))
-        if self._exponent == 1 and winds.description.varies_speed:
-            room = room._replace(turbines=_with_scale(room.turbines), points=_with_scale(room.points))
-        space = Space(work, room, to_device(np.arange(size)))
+        space = Space(work, plan.allocated(size), to_device(np.arange(size)))
         self._spaces[key] = batch.used, space
         return space
 
@@ -459,87 +352,16 @@ class FieldEngine(BatchEngine):
         field = winds.description
         return Varies(field.varies_speed, field.varies_weight, field.varies_turbulence, self._exponent == 2)
 
-    def _shapes(self, winds: FieldWinds, turbines: int, points: int, step: int, wanted: Wanted | None) -> Room:
-        """Return the shapes of the arrays of a room. points: their number, or 0."""
-        slopes = wanted is None or wanted.gradient
-        field, elements = winds.description, step * winds.reference.speed.shape[3]
-        ground, stretch = (int(given and wanted is not None) for given in (field.has_ground, field.follows_terrain))
-        uses_turbulence = field.varies_turbulence and self._engine.model.uses_turbulence and wanted is not None
-
-        def adjoints(is_needed: bool) -> Shape:
-            return Shape(self.number, elements if slopes and is_needed else 0, (turbines,))
-
-        free = Free(
-            adjoints(field.varies_speed),
-            adjoints(True),
-            adjoints(uses_turbulence),
-            adjoints(bool(field.values.density.shape[3])),
-            adjoints(bool(ground)),
-            Shape(self.number, stretch * slopes, (turbines, turbines, 4)),
+    def _plan(self, winds: FieldWinds, turbines: int, points: int, step: int, wanted: Wanted | None) -> RoomPlan:
+        """Return what the arrays of a chunk must hold. points: their number, or 0."""
+        return RoomPlan(
+            winds,
+            turbines,
+            points,
+            step,
+            self.number,
+            slopes=wanted is None or wanted.gradient,
+            wakes=wanted is not None,
+            uses_turbulence=bool(self._engine.model.uses_turbulence),
+            exponent=self._exponent,
         )
-        terrain = Terrain(
-            Shape(self.number, ground, (turbines,)),
-            Shape(np.float64, ground * slopes, (turbines,)),
-            Shape(np.float64, ground * slopes, (turbines,)),
-            Shape(self.number, stretch, (turbines, turbines)),
-            Shape(self.number, ground * bool(points), (points,)),
-            Shape(self.number, stretch * bool(points), (points, turbines)),
-            Shape(np.float64, stretch, (max(turbines, points),)),
-        )
-        of_turbines = self._local_shapes(winds, turbines, step, slopes)
-        return Room(of_turbines, self._local_shapes(winds, points, step, False), terrain, free)
-
-    def _local_shapes(self, winds: FieldWinds, places: int, step: int, slopes: bool) -> Local:
-        """Return the shapes of the arrays of the wind at turbines or at points. slopes: with derivatives."""
-        field, lanes, some = winds.description, winds.reference.speed.shape[3], int(places > 0)
-
-        def sectors(is_needed: int) -> Any:
-            counts = (getattr(field.values, name).shape[3] for name in SectorValues._fields)
-            return SectorValues(*(Shape(np.float64, is_needed, (places, count)) for count in counts))  # type: ignore[arg-type]
-
-        def lanes_of(is_local: bool, is_needed: bool = True) -> Shape:
-            return Shape(self.number, some * is_needed, (places if is_local else 1, step, lanes))
-
-        cosine = Shape(self.number, some, (step,))
-        where = Shape(np.float64, some, (places,))
-        scales = self._exponent == 2 and field.varies_speed
-        return Local(
-            Located(where, where, where, Shape(np.int64, some, ())),
-            sectors(some),
-            sectors(some * slopes),
-            sectors(some * slopes),
-            Winds(
-                cosine,
-                cosine,
-                lanes_of(field.varies_speed),
-                lanes_of(field.varies_weight),
-                lanes_of(field.varies_turbulence),
-                lanes_of(True, bool(field.values.density.shape[3])),
-                lanes_of(True, scales),
-            ),
-        )
-
-
-def _with_scale(local: Local) -> Local:
-    """Return the wind with the free speed as scale."""
-    return local._replace(winds=local.winds._replace(scale=local.winds.speed))
-
-
-def _on_device(values: Any) -> Any:
-    """Return a named tuple with its arrays on the GPU."""
-    arrays = {name: to_device(v) for name, v in values._asdict().items() if isinstance(v, np.ndarray)}
-    return values._replace(**arrays)
-
-
-def _mapped(shapes: Any, function: Any) -> Any:
-    """Return named tuples of shapes with the results of a function in their place."""
-    return function(shapes) if isinstance(shapes, Shape) else type(shapes)(*(_mapped(s, function) for s in shapes))
-
-
-def _leaves(shapes: Any) -> Iterator[Shape]:
-    """Yield the shapes in named tuples."""
-    if isinstance(shapes, Shape):
-        yield shapes
-        return
-    for each in shapes:
-        yield from _leaves(each)
