@@ -89,7 +89,7 @@ class FieldEngine(BatchEngine):
         """Return a rose for each layout, with some of the conditions of its rose in `winds`, and other weights.
 
         rose: shape (layouts,). direction, speed (indices) and weight: shape (layouts, conditions), on the GPU. into: an
-        earlier result of the same size, to overwrite.
+        earlier result of the same size, to overwrite. The `rose` of a layout in the result is its own index.
         """
         layouts, count = direction.shape
         drawn = room_for_draws(winds, layouts, count) if into is None else into
