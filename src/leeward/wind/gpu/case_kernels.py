@@ -5,12 +5,15 @@ steps as `leeward.wind.kernels.cases`. First it finds the turbines that affect t
 circles are too far away, and then goes upstream from the target, wake by wake. It sorts these turbines, and computes
 one after the other. The threads divide the wakes that reach a turbine, and add them up in a fixed order.
 
+Indices are unsigned, as in `leeward.wind.gpu.kernels.element_of`.
+
 Blocks take one element after the other and keep intermediate data in their own part of `Room`, which is small enough
 to stay in the caches.
 """
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import cuda, types
 
 from leeward.wind.gpu.case_data import THREADS
@@ -38,18 +41,18 @@ def circle_reaches(downwind, crosswind, radius, envelope, longest):
     radius: the sum of both. envelope: see `cases`.
     """
     farthest = downwind + radius
-    return farthest > 0.0 and abs(crosswind) < radius + envelope[reach_bin(farthest, longest)]
+    return farthest > 0.0 and abs(crosswind) < radius + envelope[np.uint32(reach_bin(farthest, longest))]
 
 
 @formula
 def wake_reaches(downwind, crosswind, kind, model):
-    return crosswind * crosswind < model.reaches[kind, reach_bin(downwind, model.longest)]
+    return crosswind * crosswind < model.reaches[kind, np.uint32(reach_bin(downwind, model.longest))]
 
 
 @formula
 def find_groups(samples, sample, wind, row, envelope, model, room):
     """Mark the groups that may affect the target, directly or through others. Return the number of groups."""
-    block, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
+    block, thread, threads = np.uint32(cuda.blockIdx.x), cuda.threadIdx.x, cuda.blockDim.x
     begin = samples.begin[sample]
     groups = samples.begin[sample + 1] - begin
     cosine, sine = wind.cosine[row], wind.sine[row]
@@ -84,7 +87,7 @@ def find_groups(samples, sample, wind, row, envelope, model, room):
 @formula
 def add_member(catalogue, candidate, m, room):
     """Store a candidate as the member at position m; its coordinates stand there until the members are sorted."""
-    block = cuda.blockIdx.x
+    block = np.uint32(cuda.blockIdx.x)
     room.found[block, candidate] = 1
     room.member[block, m] = candidate
     room.rank_along[block, m] = room.along[block, candidate]
@@ -95,21 +98,21 @@ def add_member(catalogue, candidate, m, room):
 @formula
 def gather_candidates(catalogue, samples, sample, groups, wind, row, room):
     """Fill in the turbines of the marked groups, the target's first. Return their number."""
-    block, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
+    block, thread, threads = np.uint32(cuda.blockIdx.x), cuda.threadIdx.x, cuda.blockDim.x
     cosine, sine = wind.cosine[row], wind.sine[row]
     count = 0
     for g in range(groups):
         if room.group_near[block, g]:
             at = samples.begin[sample] + g
             for k in range(thread, samples.count[at], threads):
-                place = samples.place[at] + k
+                place, c = np.uint32(samples.place[at] + k), np.uint32(count + k)
                 x, y = catalogue.x[place], catalogue.y[place]
-                room.along[block, count + k] = -cosine * x - sine * y
-                room.across[block, count + k] = sine * x - cosine * y
-                room.place[block, count + k] = place
-                room.found[block, count + k] = 0
+                room.along[block, c] = -cosine * x - sine * y
+                room.across[block, c] = sine * x - cosine * y
+                room.place[block, c] = place
+                room.found[block, c] = 0
                 if g == 0:
-                    add_member(catalogue, k, k, room)
+                    add_member(catalogue, c, c, room)
             count += samples.count[at]
     cuda.syncthreads()
     return count
@@ -121,23 +124,25 @@ def find_members(catalogue, targets, candidates, model, room, counter):
 
     Each wave goes through the members that the wave before has found. counter: an integer that the threads share.
     """
-    block, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
+    block, thread, threads = np.uint32(cuda.blockIdx.x), cuda.threadIdx.x, cuda.blockDim.x
     if thread == 0:
         counter[0] = targets
     cuda.syncthreads()
     begin, end = 0, targets
     while begin < end:
-        for c in range(thread, candidates, threads):
+        for candidate in range(thread, candidates, threads):
+            c = np.uint32(candidate)
             if room.found[block, c] == 0:
                 along, across = room.along[block, c], room.across[block, c]
                 reaches = 0
-                for m in range(begin, end):  # without branches, so that the memory can be read ahead
+                for other in range(begin, end):  # without branches, so that the memory can be read ahead
+                    m = np.uint32(other)
                     downwind = room.rank_along[block, m] - along
                     crosswind = room.rank_across[block, m] - across
                     is_upstream = is_before(room.rank_along[block, m], room.member[block, m], along, c)
                     reaches |= is_upstream & wake_reaches(downwind, crosswind, room.rank_kind[block, m], model)
                 if reaches:
-                    add_member(catalogue, c, cuda.atomic.add(counter, 0, 1), room)
+                    add_member(catalogue, c, np.uint32(cuda.atomic.add(counter, 0, 1)), room)
         cuda.syncthreads()
         begin = end
         end = counter[0]
@@ -148,14 +153,14 @@ def find_members(catalogue, targets, candidates, model, room, counter):
 @formula
 def sort_members(catalogue, members, room):
     """Sort the members downwind; the order in which they were found does not matter."""
-    block, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
+    block, thread, threads = np.uint32(cuda.blockIdx.x), cuda.threadIdx.x, cuda.blockDim.x
     for m in range(thread, members, threads):
-        c = room.member[block, m]
-        along, rank = room.along[block, c], 0
+        c = room.member[block, np.uint32(m)]
+        along, before = room.along[block, c], 0
         for other in range(members):
-            j = room.member[block, other]
-            rank += is_before(along, c, room.along[block, j], j)
-        place = room.place[block, c]
+            j = room.member[block, np.uint32(other)]
+            before += is_before(along, c, room.along[block, j], j)
+        place, rank = room.place[block, c], np.uint32(before)
         room.number[block, rank] = c
         room.rank_along[block, rank] = along
         room.rank_across[block, rank] = room.across[block, c]
@@ -184,23 +189,23 @@ def make_add_wakes(formulas: Any, source_rows: TupleRows) -> Any:
 
         Fill them in at positions 0, THREADS and 2 * THREADS of `sums`; return 1 if there are wakes that are not shared.
         """
-        block, thread, threads = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
-        most, p = room.along.shape[1], model.parameters
+        block, thread, threads = np.uint32(cuda.blockIdx.x), cuda.threadIdx.x, cuda.blockDim.x
+        most, p = np.uint32(room.along.shape[1]), model.parameters
         along, across = room.rank_along[block, rank], room.rank_across[block, rank]
         place, kind = room.rank_place[block, rank], room.rank_kind[block, rank]
         height, ground, radius = kinds.hub_height[kind], ground_at(catalogue.ground, place), 0.5 * kinds.diameter[kind]
         shared, external, everything, others = 0.0, 0.0, 0.0, 0
-        source, part = thread, EXTERNAL
+        source, step, part = np.uint32(thread), np.uint32(threads), np.uint32(EXTERNAL)
         while source < rank:
             # go on to the next wake, so that threads evaluate theirs at the same time
             while source < rank and not wake_reaches(
                 along - room.rank_along[block, source], across - room.rank_across[block, source], kind, model
             ):
-                source += threads
+                source = np.uint32(source + step)
             if source < rank:
                 sort = room.sort[block, source]
                 if sort == TARGET:
-                    part = ALL
+                    part = np.uint32(ALL)
                 there, of = room.rank_place[block, source], room.rank_kind[block, source]
                 rotor, _, _ = rotor_between(
                     along - room.rank_along[block, source],
@@ -211,7 +216,7 @@ def make_add_wakes(formulas: Any, source_rows: TupleRows) -> Any:
                     ground_at(catalogue.ground, there),
                     radius,
                 )
-                state = read(room.sources, block, part * most + source, 0)
+                state = read(room.sources, block, np.uint32(part * most + source), 0)
                 value = contribution(wake_at(rotor, state, p), p, model.table)
                 if len(wind.scale):
                     value *= wind.scale[row_of(there, wind.scale), row, lane]
@@ -224,9 +229,9 @@ def make_add_wakes(formulas: Any, source_rows: TupleRows) -> Any:
                 if sort != SHARED:
                     others = 1
                 if sort == AFFECTED and part == EXTERNAL:
-                    part = ALL  # the same wake once more
+                    part = np.uint32(ALL)  # the same wake once more
                 else:
-                    source, part = source + threads, EXTERNAL
+                    source, part = np.uint32(source + step), np.uint32(EXTERNAL)
         sums[thread] = shared
         sums[THREADS + thread] = external
         sums[2 * THREADS + thread] = everything
@@ -246,7 +251,7 @@ def make_compute_rank(formulas: Any, source_rows: TupleRows) -> Any:
     @formula
     def compute_rank(wind, row, lane, rank, others, targets, sample, kinds, model, room, sums, power):
         """Compute the state of a rank from the sums; one thread for each case. Store the power of a target turbine."""
-        block, case = cuda.blockIdx.x, cuda.threadIdx.x
+        block, case = np.uint32(cuda.blockIdx.x), np.uint32(cuda.threadIdx.x)
         number, place, kind = room.number[block, rank], room.rank_place[block, rank], room.rank_kind[block, rank]
         is_target = number < targets
         sort = TARGET if is_target else (AFFECTED if others else SHARED)
@@ -263,11 +268,11 @@ def make_compute_rank(formulas: Any, source_rows: TupleRows) -> Any:
                 density = wind.density[row_of(place, wind.density), row, lane]
                 made, thrust = made * density, thrust * density
             if is_target:
-                power[sample, case, number, row * wind.speed.shape[2] + lane] = made
+                power[sample, case, number, np.uint32(row * np.uint32(wind.speed.shape[2]) + lane)] = made
             if not is_target or case == ALL:  # in the external case, the target has no thrust
                 turbulence = wind.turbulence_intensity[row_of(place, wind.turbulence_intensity), row, lane]
                 state = source(thrust, speed / free, kinds.diameter[kind], turbulence, model.parameters)
-                write(room.sources, block, case * room.along.shape[1] + rank, 0, state)
+                write(room.sources, block, np.uint32(case * np.uint32(room.along.shape[1]) + rank), 0, state)
             if case == EXTERNAL:
                 room.sort[block, rank] = sort
         cuda.syncthreads()
@@ -279,21 +284,29 @@ def make_cases(formulas: Any, source_rows: TupleRows) -> Any:
     add_wakes = make_add_wakes(formulas, source_rows)
     compute_rank = make_compute_rank(formulas, source_rows)
 
-    def cases(catalogue, wind, samples, kinds, model, envelope, alone, room, power):
+    def cases(catalogue, wind, samples, kinds, model, envelope, alone, queue, room, power):
         """Fill in the power (MW) of the target turbines of each sample, shape (samples, 2, turbines, elements).
 
         The cases are the external one and `all`. envelope: the largest crosswind reach (m) of any wake up to the end of
         each bin of the downwind distance. alone: the same of each target without neighbours, for elements in which no
-        neighbour reaches the target; or no targets, to compute all elements. A block of up to THREADS threads, a power
+        neighbour reaches the target; or no targets, to compute all elements. queue: the next element of all, 0 at the
+        start; a block takes one after the other, since they differ in work. A block of up to THREADS threads, a power
         of 2, for each row of `room`.
         """
-        counter = cuda.shared.array(1, types.int32)
+        counter = cuda.shared.array(2, types.int32)
         sums = cuda.shared.array(SUMS, types.float64)
         lanes = wind.speed.shape[2]
         elements = len(wind.cosine) * lanes
-        for task in range(cuda.blockIdx.x, len(samples.target) * elements, cuda.gridDim.x):
-            sample, element = task // elements, task % elements
-            row, lane = element // lanes, element % lanes
+        tasks = len(samples.target) * elements
+        while True:
+            if cuda.threadIdx.x == 0:
+                counter[1] = cuda.atomic.add(queue, 0, 1)
+            cuda.syncthreads()
+            task = counter[1]
+            if task >= tasks:
+                break
+            sample, element = np.uint32(task // elements), np.uint32(task % elements)
+            row, lane = np.uint32(element // np.uint32(lanes)), np.uint32(element % np.uint32(lanes))
             targets = samples.count[samples.begin[sample]]
             groups = find_groups(samples, sample, wind, row, envelope, model, room)
             candidates = gather_candidates(catalogue, samples, sample, groups, wind, row, room)
@@ -304,10 +317,11 @@ def make_cases(formulas: Any, source_rows: TupleRows) -> Any:
                         power[sample, case, i, element] = alone[samples.target[sample], case, i, element]
             else:
                 sort_members(catalogue, members, room)
-                for rank in range(members):
+                for number in range(members):
+                    rank = np.uint32(number)
                     others = add_wakes(catalogue, wind, row, lane, rank, kinds, model, room, sums)
                     compute_rank(wind, row, lane, rank, others, targets, sample, kinds, model, room, sums, power)
-            cuda.syncthreads()  # before the room is used again
+            cuda.syncthreads()  # before the room and the counter are used again
 
     return cases
 

@@ -29,7 +29,7 @@ from leeward.wind.wake_models import WakeModel
 
 Integers = npt.NDArray[np.int64]
 
-BLOCKS = 16  # of THREADS threads, for each multiprocessor: as many as fit with 128 registers in each thread
+BLOCKS = 32  # of THREADS threads, for each multiprocessor: no GPU runs more of them at once
 MOST_SAMPLES = 256  # computed together: the CPU handles their results while the GPU computes the next ones
 SHARE = 0.4  # of the free memory for the results of a chunk, and for wind that varies
 SIMULATED = (2, 4)  # blocks, and threads of each, in the simulator
@@ -208,9 +208,10 @@ class GpuScenarios:
         farm = new((len(samples), 2 if len(self._weight) == 1 else 4, self._elements))
         blocks, threads = self._launch()
         given, room = self._uploaded(samples, target), self._room_for(samples, blocks)
+        queue = to_device(np.zeros(1, dtype=np.int32))
         model, envelope = self._model
         self._kernels.cases[blocks, threads](
-            self._catalogue, self._gpu_wind, given, self._kinds, model, envelope, alone, room, power
+            self._catalogue, self._gpu_wind, given, self._kinds, model, envelope, alone, queue, room, power
         )
         self._kernels.add_farm[-(-farm.size // ADDED), ADDED](power, given, self._gpu_wind, farm)
         return power, farm
@@ -284,7 +285,7 @@ def check_field(site: Site) -> None:
 
 def new_room(blocks: int, groups: int, turbines: int, fields: int) -> Room:
     of_groups, of_turbines = (blocks, groups), (blocks, turbines)
-    index, flag = np.int32, np.int8
+    index, flag = np.uint32, np.int8
     return Room(
         new(of_groups),
         new(of_groups),
