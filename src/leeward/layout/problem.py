@@ -101,7 +101,7 @@ class LayoutProblem:
     def n_turbines(self) -> int:
         return len(self.turbines)
 
-    @property
+    @functools.cached_property
     def one_type(self) -> bool:
         return all(t == self.turbines[0] for t in self.turbines)
 

@@ -321,7 +321,7 @@ class GpuBackend:
             )
             if step % WAITS == WAITS - 1:
                 wait()  # otherwise thousands of steps are queued, and the progress tells nothing
-            self._notice("descending")
+            self._notice("polishing" if rose == "judging_rose" else "descending")
         x, y, noted = double.x.copy_to_host(), double.y.copy_to_host(), facts.copy_to_host()
         after = arguments[0].copy_to_host()
         found = {}

@@ -27,11 +27,12 @@ def device_kernels(model: "type[WakeModel]", single: bool) -> kernels.Device:
     """
     formulas = with_differences(model.formulas)
     source_rows = tuple_rows(result_type(formulas.source))
+    number = numba.types.float32 if single else numba.types.float64
     loops = (
-        kernels.make_arrange(numba.types.float32 if single else numba.types.float64),
-        kernels.make_forward(formulas, source_rows),
+        kernels.make_arrange(number),
+        kernels.make_forward(formulas, source_rows, number),
         kernels.make_finish(formulas, source_rows),
-        kernels.make_backward(formulas, source_rows),
+        kernels.make_backward(formulas, source_rows, number),
         kernels.make_worth(formulas, source_rows),
         kernels.make_points(formulas, source_rows),
         kernels.make_gains(formulas, source_rows),

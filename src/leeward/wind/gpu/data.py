@@ -6,6 +6,8 @@ Values = Any  # an array on the GPU
 
 DOWNWIND, CROSSWIND, HEIGHT, GROUND = 0, 1, 2, 3  # columns of `Order.place`
 SHARE, BY_X, BY_Y = 0, 1, 2  # columns of `States.adjoints`
+WARP, TEAM, TEAMS = 32, 4, 8  # threads of a block, threads that compute an element, elements of a block
+SUMS = 3 * WARP  # numbers that the threads of a block share
 GROUP = 64  # elements that one thread adds up
 THREADS = 128  # of a block that adds up the conditions at a point
 

@@ -12,7 +12,21 @@ from leeward.errors import InputError
 from leeward.wind.checks import Array
 from leeward.wind.engine import Engine, extent_of
 from leeward.wind.gpu import device
-from leeward.wind.gpu.data import GROUP, THREADS, Chunk, Found, Free, Layouts, Order, Points, States, Values, Winds
+from leeward.wind.gpu.data import (
+    GROUP,
+    TEAMS,
+    THREADS,
+    WARP,
+    Chunk,
+    Found,
+    Free,
+    Layouts,
+    Order,
+    Points,
+    States,
+    Values,
+    Winds,
+)
 from leeward.wind.kernels.data import Places, Wind
 
 MOST_ELEMENTS = 1 << 14  # of a layout in one chunk; so the order of sums does not depend on the free memory
@@ -284,10 +298,11 @@ class BatchEngine:
     def _start_elements(
         self, name: str, batch: Batch, winds: Winds, chunk: Chunk, work: Workspace, *more: object
     ) -> None:
-        """Start a kernel with a thread for each element."""
-        blocks = -(-chunk.layouts * chunk.directions * chunk.lanes // BLOCK)
+        """Start a kernel that computes elements."""
+        elements, threads = (BLOCK, BLOCK) if name == "worth" else (TEAMS, WARP)  # of a block
+        blocks = -(-chunk.layouts * chunk.directions * chunk.lanes // elements)
         kernel, model = getattr(self._kernels, name), self._model(batch.extent)
-        kernel[blocks, BLOCK](batch.layouts, winds, chunk, self._kinds, model, work.order, work.states, *more)
+        kernel[blocks, threads](batch.layouts, winds, chunk, self._kinds, model, work.order, work.states, *more)
 
     def _add(self, values: Values, chunk: Chunk, sums: Values, total: Values, row: int) -> None:
         elements = chunk.directions * chunk.lanes

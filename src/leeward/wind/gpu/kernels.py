@@ -1,12 +1,13 @@
 """The loops of the GPU: from the positions of many layouts to energy and gradient, from the formulas of a wake model.
 
-A row is a layout in one wind direction. `arrange` sorts its turbines and finds the wakes that count, with one block of
-threads for each row. An element is a row with one wind speed. `forward` and `backward` compute an element in one
-thread, turbine after turbine: the same steps as in `leeward.wind.kernels`, where `sweep` and `gradient` compute all
-elements of a block side by side. What a thread needs of a turbine lies side by side in memory, because its neighbours
-are at other turbines. `backward` evaluates the wakes again instead of reading their derivatives from memory.
+A row is a layout in one wind direction. `arrange` sorts its turbines and finds the wakes that count. An element is a
+row with one wind speed. `forward` and `backward` compute an element turbine after turbine: the same steps as in
+`leeward.wind.kernels`, where `sweep` and `gradient` compute all elements of a block side by side. A team of threads
+computes an element, because a turbine is in few wakes, and so that the states of all elements at work fit into the
+caches. What is needed of a turbine lies side by side in memory, because the teams of a warp are at different turbines.
+`backward` evaluates the wakes again instead of reading their derivatives from memory.
 
-Sums over elements are added in a fixed order, so that a device gives the same bits every time.
+Sums are added in a fixed order, so that a device gives the same bits every time.
 """
 
 import math
@@ -15,7 +16,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda, types
 
-from leeward.wind.gpu.data import BY_X, BY_Y, CROSSWIND, DOWNWIND, GROUND, GROUP, HEIGHT, SHARE, THREADS
+from leeward.wind.gpu.data import (
+    BY_X,
+    BY_Y,
+    CROSSWIND,
+    DOWNWIND,
+    GROUND,
+    GROUP,
+    HEIGHT,
+    SHARE,
+    SUMS,
+    TEAM,
+    TEAMS,
+    THREADS,
+    WARP,
+)
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.formulas import Rotor
 from leeward.wind.kernels.gradient import along_axis
@@ -195,37 +210,62 @@ def make_arrange(number: Any) -> Any:
     return arrange
 
 
-def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
+@formula
+def largest_of_block(value, shared):
+    """Return the largest value in the threads of a block."""
+    shared[cuda.threadIdx.x] = value
+    cuda.syncthreads()
+    largest = 0
+    for thread in range(WARP):
+        largest = max(largest, int(shared[thread]))
+    cuda.syncthreads()
+    return largest
+
+
+@formula
+def sum_of_team(shared, first):
+    """Return the sum of TEAM numbers, added in a fixed order."""
+    total = shared[first]
+    for k in range(1, TEAM):
+        total += shared[first + np.uint32(k)]
+    return total
+
+
+def make_forward(formulas: Any, source_rows: TupleRows, number: Any) -> Any:
     wake_at, contribution, source = formulas.wake_at, formulas.contribution, formulas.source
     read, write = source_rows.read_record, source_rows.write_record
 
     def forward(layouts, winds, chunk, kinds, model, order, states):
-        """Compute total and source of every turbine, from the most upstream one on. A thread for each element.
+        """Compute total and source of every turbine, from the most upstream one on. TEAM threads for each element.
 
-        One loop runs over all wakes of all ranks: loops of different lengths in the threads of a warp would make them
-        wait for each other at every rank.
+        The threads of a team take turns at the wakes of a rank. With more elements side by side, their states would not
+        stay in the cache. A block has WARP threads.
         """
-        element, row, layout, direction, lane = element_of(cuda.grid(1), chunk)
-        if element >= chunk.layouts * chunk.directions * chunk.lanes:
-            return
-        rose, p, turbines = layouts.rose[layout], model.parameters, layouts.standing[layout]
-        if turbines == 0:
-            return
-        rank, e, total = 0, 0, 0.0
-        end = 0
-        here = rank_of(layouts, layout, order, row, np.uint32(0), kinds)
-        while rank < turbines:
-            if e < end:
-                upstream = order.source[row, np.uint32(e)]
-                rotor, _, _, _ = rotor_of(here, layouts, layout, order, row, upstream)
-                value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
-                if len(winds.scale):
-                    value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
-                total += value
-                e += 1
-            if e >= end:
-                i = here.i
+        shared = cuda.shared.array(WARP, number)
+        thread = np.uint32(cuda.threadIdx.x)
+        member, team = np.uint32(thread % TEAM), np.uint32(thread // TEAM)
+        element, row, layout, direction, lane = element_of(cuda.blockIdx.x * TEAMS + team, chunk)
+        turbines, rose, p = 0, np.uint32(0), model.parameters
+        if element < chunk.layouts * chunk.directions * chunk.lanes:
+            turbines, rose = layouts.standing[layout], layouts.rose[layout]
+        for each in range(largest_of_block(turbines, shared)):
+            rank, total = np.uint32(each), 0.0
+            if each < turbines:
+                here = rank_of(layouts, layout, order, row, rank, kinds)
+                first = first_pair(each)
+                for e in range(first + member, first + order.count[row, rank], TEAM):
+                    upstream = order.source[row, np.uint32(e)]
+                    rotor, _, _, _ = rotor_of(here, layouts, layout, order, row, upstream)
+                    value = contribution(wake_at(rotor, read(states.sources, element, upstream, 0), p), p, model.table)
+                    if len(winds.scale):
+                        value *= of_place(winds.scale, rose, order.turbine[row, upstream], direction, lane)
+                    total += value
+            shared[thread] = total
+            cuda.syncthreads()
+            if each < turbines:
+                i = order.turbine[row, rank]
                 kind = layouts.kind[layout, i]
+                total = sum_of_team(shared, np.uint32(thread - member))
                 if len(winds.scale):
                     total /= of_place(winds.scale, rose, i, direction, lane)
                 free = of_place(winds.speed, rose, i, direction, lane)
@@ -234,15 +274,11 @@ def make_forward(formulas: Any, source_rows: TupleRows) -> Any:
                 thrust = power_and_thrust(speed, kind, kinds.curves)[1]
                 if len(winds.density):
                     thrust *= of_place(winds.density, rose, i, direction, lane)
-                write(
-                    states.sources, element, rank, 0, source(thrust, speed / free, kinds.diameter[kind], turbulence, p)
-                )
-                states.totals[element, rank] = total
-                rank += 1
-                if rank < turbines:
-                    e, total = first_pair(rank), 0.0
-                    end = e + order.count[row, np.uint32(rank)]
-                    here = rank_of(layouts, layout, order, row, np.uint32(rank), kinds)
+                made = source(thrust, speed / free, kinds.diameter[kind], turbulence, p)
+                if member == 0:
+                    write(states.sources, element, rank, 0, made)
+                    states.totals[element, rank] = total
+            cuda.syncthreads()
 
     return forward
 
@@ -297,7 +333,7 @@ def make_finish(formulas: Any, source_rows: TupleRows) -> Any:
     return finish
 
 
-def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
+def make_backward(formulas: Any, source_rows: TupleRows, number: Any) -> Any:
     wake_slopes, contribution_slopes = formulas.wake_slopes, formulas.contribution_slopes
     read, fields = source_rows.read_record, source_rows.size
 
@@ -312,7 +348,6 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
     def add_free_slopes(
         winds,
         rose,
-        i,
         j,
         direction,
         lane,
@@ -327,7 +362,10 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
         states,
         free_slopes,
     ):
-        """Add the effect of a wake on the derivatives with respect to the free wind at its source j, and to heights."""
+        """Add the effect of a wake on the derivatives with respect to the free wind and the elevation at its source j.
+
+        Return the derivative with respect to the elevation of the turbine that it reaches.
+        """
         if len(winds.scale) and len(free_slopes.speed):
             free_there = of_place(winds.speed, rose, j, direction, lane)
             exponent = 2.0 if model.squared else 1.0
@@ -346,8 +384,9 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                 slopes.by_distance * along_axis(above, rotor.distance)
                 + slopes.by_mirror_distance * along_axis(above_image, rotor.mirror_distance)
             )
-            free_slopes.ground[element, i] += by_height
             free_slopes.ground[element, j] -= by_height
+            return by_height
+        return 0.0
 
     @formula
     def begin_free_slopes(
@@ -365,42 +404,38 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
             free_slopes.speed[element, i] += share * (1.0 if len(winds.scale) else speed / free)
 
     def backward(layouts, winds, chunk, kinds, model, order, states, found, free_slopes):
-        """Compute the derivatives of the farm's power, from the most downstream turbine on. A thread for each element.
+        """Compute the derivatives of the farm's power, from the most downstream turbine on. TEAM threads an element.
 
         They are those in a free wind that stays as it is at each turbine. Add those with respect to it to
-        `free_slopes`, where it has elements. After `finish`.
+        `free_slopes`, where it has elements. After `finish`; see `forward`.
         """
-        element, row, layout, direction, lane = element_of(cuda.grid(1), chunk)
-        if element >= chunk.layouts * chunk.directions * chunk.lanes:
-            return
-        rose, p, adjoints = layouts.rose[layout], model.parameters, states.adjoints
-        cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
-        rank = layouts.standing[layout]
-        if rank == 0:
-            return
-        e, end, share, by_x, by_y = 0, 0, 0.0, 0.0, 0.0
-        here = rank_of(layouts, layout, order, row, np.uint32(rank - 1), kinds)
-        while rank >= 0:
-            if e >= end:
-                rank -= 1
-                if rank < 0:
-                    break
-                e, at = first_pair(rank), np.uint32(rank)
-                end = e + order.count[row, at]
-                here = rank_of(layouts, layout, order, row, at, kinds)
-                i = here.i
-                kind = layouts.kind[layout, i]
-                total = states.totals[element, at]
-                free = of_place(winds.speed, rose, i, direction, lane)
-                share = adjoints[element, at, SHARE]
-                if len(free_slopes.weight):
-                    speed = effective_speed(free, total, model.squared)
+        shared = cuda.shared.array(SUMS, number)
+        thread = np.uint32(cuda.threadIdx.x)
+        member, team = np.uint32(thread % TEAM), np.uint32(thread // TEAM)
+        element, row, layout, direction, lane = element_of(cuda.blockIdx.x * TEAMS + team, chunk)
+        turbines, rose, p, adjoints = 0, np.uint32(0), model.parameters, states.adjoints
+        cosine, sine = 0.0, 0.0
+        if element < chunk.layouts * chunk.directions * chunk.lanes:
+            turbines, rose = layouts.standing[layout], layouts.rose[layout]
+            cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
+        most = largest_of_block(turbines, shared)
+        for back in range(most):
+            each = most - 1 - back
+            rank = np.uint32(each)
+            by_x, by_y, by_ground = 0.0, 0.0, 0.0
+            if each < turbines:
+                here = rank_of(layouts, layout, order, row, rank, kinds)
+                total = states.totals[element, rank]
+                free = of_place(winds.speed, rose, here.i, direction, lane)
+                share = adjoints[element, rank, SHARE]
+                if len(free_slopes.weight) and member == 0:
+                    speed, kind = effective_speed(free, total, model.squared), layouts.kind[layout, here.i]
                     begin_free_slopes(
                         layouts,
                         layout,
                         winds,
                         rose,
-                        i,
+                        here.i,
                         direction,
                         lane,
                         element,
@@ -411,61 +446,66 @@ def make_backward(formulas: Any, source_rows: TupleRows) -> Any:
                         free_slopes,
                     )
                 share *= effective_speed_slope(free, total, model.squared)
-                by_x, by_y = adjoints[element, at, BY_X], adjoints[element, at, BY_Y]
-            if e < end:
-                upstream = order.source[row, np.uint32(e)]
-                rotor, across, above, above_image = rotor_of(here, layouts, layout, order, row, upstream)
-                by_speed = read(states.sources, element, upstream, fields)
-                wake = wake_slopes(rotor, read(states.sources, element, upstream, 0), by_speed, p)
-                slopes = contribution_slopes(wake, rotor, p, model.table)
-                factor = share
-                if len(winds.scale):
-                    j = order.turbine[row, upstream]
-                    factor *= of_place(winds.scale, rose, j, direction, lane)
-                    factor /= of_place(winds.scale, rose, here.i, direction, lane)
-                downwind = factor * slopes.by_downwind
-                crosswind = factor * (
-                    slopes.by_distance * along_axis(across, rotor.distance)
-                    + slopes.by_mirror_distance * along_axis(across, rotor.mirror_distance)
-                )
-                if len(free_slopes.weight):
-                    j = order.turbine[row, upstream]
-                    add_free_slopes(
-                        winds,
-                        rose,
-                        here.i,
-                        j,
-                        direction,
-                        lane,
-                        element,
-                        upstream,
-                        above,
-                        above_image,
-                        rotor,
-                        slopes,
-                        factor,
-                        model,
-                        states,
-                        free_slopes,
+                first = first_pair(each)
+                for e in range(first + member, first + order.count[row, rank], TEAM):
+                    upstream = order.source[row, np.uint32(e)]
+                    rotor, across, above, above_image = rotor_of(here, layouts, layout, order, row, upstream)
+                    by_speed = read(states.sources, element, upstream, fields)
+                    wake = wake_slopes(rotor, read(states.sources, element, upstream, 0), by_speed, p)
+                    slopes = contribution_slopes(wake, rotor, p, model.table)
+                    factor = share
+                    if len(winds.scale):
+                        j = order.turbine[row, upstream]
+                        factor *= of_place(winds.scale, rose, j, direction, lane)
+                        factor /= of_place(winds.scale, rose, here.i, direction, lane)
+                    downwind = factor * slopes.by_downwind
+                    crosswind = factor * (
+                        slopes.by_distance * along_axis(across, rotor.distance)
+                        + slopes.by_mirror_distance * along_axis(across, rotor.mirror_distance)
                     )
-                    if len(free_slopes.stretch):
-                        stretch = layouts.stretch[layout, here.i, j]
-                        by_stretch = downwind * rotor.downwind / stretch
-                        by_x += by_stretch * free_slopes.stretch[layout, here.i, j, 0]
-                        by_y += by_stretch * free_slopes.stretch[layout, here.i, j, 1]
-                        adjoints[element, upstream, BY_X] += by_stretch * free_slopes.stretch[layout, here.i, j, 2]
-                        adjoints[element, upstream, BY_Y] += by_stretch * free_slopes.stretch[layout, here.i, j, 3]
-                        downwind *= stretch
-                x, y = crosswind * sine - downwind * cosine, -crosswind * cosine - downwind * sine
-                by_x += x
-                by_y += y
-                adjoints[element, upstream, SHARE] += factor * slopes.by_source_speed
-                adjoints[element, upstream, BY_X] -= x
-                adjoints[element, upstream, BY_Y] -= y
-                e += 1
-            if e >= end:
-                found.by_x[element, here.i] = by_x
-                found.by_y[element, here.i] = by_y
+                    if len(free_slopes.weight):
+                        j = order.turbine[row, upstream]
+                        by_ground += add_free_slopes(
+                            winds,
+                            rose,
+                            j,
+                            direction,
+                            lane,
+                            element,
+                            upstream,
+                            above,
+                            above_image,
+                            rotor,
+                            slopes,
+                            factor,
+                            model,
+                            states,
+                            free_slopes,
+                        )
+                        if len(free_slopes.stretch):
+                            stretch = layouts.stretch[layout, here.i, j]
+                            by_stretch = downwind * rotor.downwind / stretch
+                            by_x += by_stretch * free_slopes.stretch[layout, here.i, j, 0]
+                            by_y += by_stretch * free_slopes.stretch[layout, here.i, j, 1]
+                            adjoints[element, upstream, BY_X] += by_stretch * free_slopes.stretch[layout, here.i, j, 2]
+                            adjoints[element, upstream, BY_Y] += by_stretch * free_slopes.stretch[layout, here.i, j, 3]
+                            downwind *= stretch
+                    x, y = crosswind * sine - downwind * cosine, -crosswind * cosine - downwind * sine
+                    by_x += x
+                    by_y += y
+                    # no other thread writes here now: the wakes of a rank have different sources
+                    adjoints[element, upstream, SHARE] += factor * slopes.by_source_speed
+                    adjoints[element, upstream, BY_X] -= x
+                    adjoints[element, upstream, BY_Y] -= y
+            shared[thread], shared[WARP + thread], shared[2 * WARP + thread] = by_x, by_y, by_ground
+            cuda.syncthreads()
+            if each < turbines and member == 0:
+                i, first = order.turbine[row, rank], np.uint32(thread - member)
+                found.by_x[element, i] = adjoints[element, rank, BY_X] + sum_of_team(shared, first)
+                found.by_y[element, i] = adjoints[element, rank, BY_Y] + sum_of_team(shared, np.uint32(WARP + first))
+                if len(free_slopes.ground):
+                    free_slopes.ground[element, i] += sum_of_team(shared, np.uint32(2 * WARP + first))
+            cuda.syncthreads()
 
     return backward
 
