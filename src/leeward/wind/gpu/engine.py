@@ -279,8 +279,7 @@ class BatchEngine:
                 self._start_elements("backward", batch, winds, chunk, work, found, work.free)
             if wanted.worth:
                 self._start_elements("worth", batch, winds, chunk, work, found)
-            for row, values in enumerate((found.power, found.by_x, found.by_y)[:rows]):
-                self._add(values, chunk, work.sums, total, row)
+            self._add(found, chunk, work.sums, total)
         return total
 
     def _forward(self, batch: Batch, winds: Winds, chunk: Chunk, work: Workspace) -> None:
@@ -304,13 +303,16 @@ class BatchEngine:
         kernel, model = getattr(self._kernels, name), self._model(batch.extent)
         kernel[blocks, threads](batch.layouts, winds, chunk, self._kinds, model, work.order, work.states, *more)
 
-    def _add(self, values: Values, chunk: Chunk, sums: Values, total: Values, row: int) -> None:
-        elements = chunk.directions * chunk.lanes
-        groups, turbines = -(-elements // GROUP), values.shape[1]
-        blocks = -(-chunk.layouts * groups * turbines // BLOCK)
-        self._kernels.add_groups[blocks, BLOCK](values, elements, groups, chunk.layouts, turbines, sums)
-        blocks = -(-chunk.layouts * turbines // BLOCK)
-        self._kernels.add_all[blocks, BLOCK](sums, groups, chunk.layout, chunk.layouts, turbines, total, row)
+    def _add(self, found: Found, chunk: Chunk, sums: Values, total: Values) -> None:
+        """Add what was found in a chunk to `total`, shape (rows, layouts, turbines)."""
+        elements, rows, turbines = chunk.directions * chunk.lanes, total.shape[0], total.shape[2]
+        groups, numbers = -(-elements // GROUP), rows * chunk.layouts * turbines
+        self._kernels.add_groups[-(-numbers * groups // BLOCK), BLOCK](
+            found, rows, elements, groups, chunk.layouts, turbines, sums
+        )
+        self._kernels.add_all[-(-numbers // BLOCK), BLOCK](
+            sums, rows, groups, chunk.layout, chunk.layouts, turbines, total
+        )
 
     def _chunks(self, batch: Batch, winds: Winds, wanted: Wanted) -> Iterator[tuple[Chunk, Workspace]]:
         """Yield all layouts and directions in chunks that fit into the memory, with arrays for them."""
@@ -349,7 +351,7 @@ class BatchEngine:
         numbers += 1 + (2 if wanted.gradient else 0) + (1 if wanted.speeds else 0)
         size_of = self.number.itemsize
         return rows * (turbines * (4 * size_of + 2 * 4) + pairs * 2) + turbines * (
-            elements * numbers * size_of + 8 * groups
+            elements * numbers * size_of + 24 * groups
         )
 
     def _allocated(self, size: int, turbines: int, directions: int, lanes: int, wanted: Wanted) -> Workspace:
@@ -373,4 +375,4 @@ class BatchEngine:
         speeds = self._new(of_elements) if wanted.speeds else nothing
         found = Found(self._new(of_elements), by_x, by_y, speeds)
         free = Free(nothing, nothing, nothing, nothing, nothing, self._new((0, 1, 1, 1)))
-        return Workspace(size, order, states, found, free, new((size, groups, turbines)))
+        return Workspace(size, order, states, found, free, new((3, size, groups, turbines)))

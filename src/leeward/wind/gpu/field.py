@@ -199,9 +199,7 @@ class FieldEngine(BatchEngine):
         self._start("add_slopes", threads, winds.field, winds.rows, *roses, *where, room.free, part.work.found)
 
     def _add_found(self, part: Part, total: Values) -> None:
-        found, chunk = part.work.found, part.chunk._replace(layout=part.first)
-        for row, values in enumerate((found.power, found.by_x, found.by_y)[: len(total)]):
-            self._add(values, chunk, part.work.sums, total, row)
+        self._add(part.work.found, part.chunk._replace(layout=part.first), part.work.sums, total)
 
     # --- division into parts
 
@@ -337,7 +335,7 @@ class FieldEngine(BatchEngine):
         elements, none = directions * lanes, new((0, 1, 1))
         power, by_x, by_y = (self._new((size * elements, turbines)) for _ in range(3))
         found = Found(power, by_x, by_y, self._new((0, 1)))
-        sums = new((size, -(-elements // GROUP), turbines))
+        sums = new((3, size, -(-elements // GROUP), turbines))
         free = Free(*[none] * len(Free._fields))
         return Workspace(size, Order(none, none, none, none), States(none, none, none), found, free, sums)
 

@@ -510,31 +510,34 @@ def make_backward(formulas: Any, source_rows: TupleRows, number: Any) -> Any:
     return backward
 
 
-def add_groups(values, elements, groups, layouts, turbines, sums):
-    """Add up groups of GROUP elements. values: (elements, turbines), sums: (layouts, groups, turbines).
+def add_groups(found, rows, elements, groups, layouts, turbines, sums):
+    """Add up groups of GROUP elements of power and, with three rows, of its derivatives by x and y.
 
-    elements: of each layout. A thread for each number of `sums`.
+    elements: of each layout. sums: shape (rows, layouts, groups, turbines); a thread for each number.
     """
     at = cuda.grid(1)
-    if at >= layouts * groups * turbines:
+    if at >= rows * layouts * groups * turbines:
         return
-    i, group, layout = at % turbines, at // turbines % groups, at // turbines // groups
+    i, group = np.uint32(at % turbines), at // turbines % groups
+    layout, row = np.uint32(at // (turbines * groups) % layouts), np.uint32(at // (turbines * groups * layouts))
+    values = found.power if row == 0 else found.by_x if row == 1 else found.by_y
     total = 0.0
     for element in range(group * GROUP, min((group + 1) * GROUP, elements)):
-        total += values[layout * elements + element, i]
-    sums[layout, group, i] = total
+        total += values[np.uint32(layout * elements + element), i]
+    sums[row, layout, np.uint32(group), i] = total
 
 
-def add_all(sums, groups, first, layouts, turbines, into, row):
-    """Add the sums of all groups to into[row, first + layout, turbine]. A thread for each layout and turbine."""
+def add_all(sums, rows, groups, first, layouts, turbines, into):
+    """Add the sums of all groups to into[row, first + layout, turbine]. A thread for each of its numbers."""
     at = cuda.grid(1)
-    if at >= layouts * turbines:
+    if at >= rows * layouts * turbines:
         return
-    i, layout = at % turbines, at // turbines
-    total = into[row, first + layout, i]
+    i, layout = np.uint32(at % turbines), np.uint32(at // turbines % layouts)
+    row, to = np.uint32(at // (turbines * layouts)), np.uint32(first + layout)
+    total = into[row, to, i]
     for group in range(groups):
-        total += sums[layout, group, i]
-    into[row, first + layout, i] = total
+        total += sums[row, layout, np.uint32(group), i]
+    into[row, to, i] = total
 
 
 @formula
@@ -604,37 +607,34 @@ def add_block(value, shared):
 
 
 @formula
-def rotor_at(layouts, layout, order, row, rank, points, point, along, across, rotor, kinds):
-    """Return the rotor of a turbine at a point as seen from the turbine of a rank, and the distances between them, m.
-
-    along, across: of the point. rotor: 1.0 to average over the rotor, 0.0 for the wind at its hub.
-    """
-    kind, place = points.kind[layout], order.place
-    downwind = along - place[row, rank, DOWNWIND]
+def way_to_point(order, row, rank, points, layout, point, along, across):
+    """Return how far a point is downwind and crosswind of the turbine of a rank, m. along, across: of the point."""
+    downwind = along - order.place[row, rank, DOWNWIND]
     if len(points.stretch):
         downwind *= points.stretch[layout, point, order.turbine[row, rank]]
-    crosswind = across - place[row, rank, CROSSWIND]
-    here = points.ground[layout, point] if len(points.ground) else 0.0
-    height, there, ground_there = kinds.hub_height[kind], place[row, rank, HEIGHT], place[row, rank, GROUND]
-    radius = rotor * 0.5 * kinds.diameter[kind]
-    seen, _, _ = rotor_between(downwind, crosswind, height, here, there, ground_there, radius)
-    return seen, crosswind
+    return downwind, across - order.place[row, rank, CROSSWIND]
 
 
 @formula
-def rotor_behind(layouts, layout, order, row, rank, points, point, along, across, kinds):
-    """Return the rotor of a rank as seen from a turbine at a point, and the crosswind distance between them, m."""
-    i = order.turbine[row, rank]
+def rotor_at(downwind, crosswind, order, row, rank, points, layout, point, rotor, kinds):
+    """Return the rotor of a turbine at a point as seen from the turbine of a rank.
+
+    rotor: 1.0 to average over the rotor, 0.0 for the wind at its hub.
+    """
     kind, place = points.kind[layout], order.place
-    downwind = place[row, rank, DOWNWIND] - along
-    if len(points.stretch):
-        downwind *= points.stretch[layout, point, i]
-    crosswind = place[row, rank, CROSSWIND] - across
-    there = points.ground[layout, point] if len(points.ground) else 0.0
-    height, here, height_there = place[row, rank, HEIGHT], place[row, rank, GROUND], kinds.hub_height[kind]
-    radius = 0.5 * kinds.diameter[layouts.kind[layout, i]]
-    seen, _, _ = rotor_between(downwind, crosswind, height, here, height_there, there, radius)
-    return seen, crosswind
+    ground = points.ground[layout, point] if len(points.ground) else 0.0
+    height, radius = kinds.hub_height[kind], rotor * 0.5 * kinds.diameter[kind]
+    there, ground_there = place[row, rank, HEIGHT], place[row, rank, GROUND]
+    return rotor_between(downwind, crosswind, height, ground, there, ground_there, radius)[0]
+
+
+@formula
+def rotor_behind(downwind, crosswind, order, row, rank, points, layout, point, kind, kinds):
+    """Return the rotor of the turbine of a rank as seen from one at a point. kind: type of the former."""
+    place, there = order.place, kinds.hub_height[points.kind[layout]]
+    ground_there = points.ground[layout, point] if len(points.ground) else 0.0
+    height, ground, radius = place[row, rank, HEIGHT], place[row, rank, GROUND], 0.5 * kinds.diameter[kind]
+    return rotor_between(downwind, crosswind, height, ground, there, ground_there, radius)[0]
 
 
 def make_points(formulas: Any, source_rows: TupleRows) -> Any:
@@ -667,10 +667,9 @@ def make_points(formulas: Any, source_rows: TupleRows) -> Any:
                     rank = np.uint32(each)
                     if along - order.place[row, rank, DOWNWIND] <= -SAME_PLACE:
                         break
-                    seen, crosswind = rotor_at(
-                        layouts, layout, order, row, rank, points, point, along, across, rotor, kinds
-                    )
-                    if reaches_place(seen.downwind, crosswind, kind, model):
+                    downwind, crosswind = way_to_point(order, row, rank, points, layout, point, along, across)
+                    if reaches_place(downwind, crosswind, kind, model):
+                        seen = rotor_at(downwind, crosswind, order, row, rank, points, layout, point, rotor, kinds)
                         value = contribution(wake_at(seen, read(states.sources, element, rank, 0), p), p, model.table)
                         if len(winds.scale):
                             value *= of_place(winds.scale, rose, order.turbine[row, rank], direction, lane)
@@ -710,10 +709,9 @@ def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
                 along, across = -cosine * x - sine * y, sine * x - cosine * y
                 total, upstream = 0.0, np.uint32(0)
                 while upstream < turbines and order.place[row, upstream, DOWNWIND] <= along:
-                    seen, crosswind = rotor_at(
-                        layouts, layout, order, row, upstream, points, point, along, across, 1.0, kinds
-                    )
-                    if reaches_place(seen.downwind, crosswind, kind, model):
+                    downwind, crosswind = way_to_point(order, row, upstream, points, layout, point, along, across)
+                    if reaches_place(downwind, crosswind, kind, model):
+                        seen = rotor_at(downwind, crosswind, order, row, upstream, points, layout, point, 1.0, kinds)
                         wake = wake_at(seen, read(states.sources, element, upstream, 0), p)
                         value = contribution(wake, p, model.table)
                         if len(winds.scale):
@@ -736,15 +734,16 @@ def make_gains(formulas: Any, source_rows: TupleRows) -> Any:
                     i = order.turbine[row, rank]
                     if i >= layouts.farm[layout]:
                         continue
-                    seen, crosswind = rotor_behind(
-                        layouts, layout, order, row, rank, points, point, along, across, kinds
-                    )
-                    if reaches_place(seen.downwind, crosswind, layouts.kind[layout, i], model):
+                    downwind, crosswind = way_to_point(order, row, rank, points, layout, point, along, across)
+                    behind = layouts.kind[layout, i]
+                    if reaches_place(-downwind, crosswind, behind, model):
+                        seen = rotor_behind(
+                            -downwind, crosswind, order, row, rank, points, layout, point, behind, kinds
+                        )
                         value = contribution(wake_at(seen, made, p), p, model.table) * own_scale
                         if len(winds.scale):
                             value /= of_place(winds.scale, rose, i, direction, lane)
                         total = states.totals[element, rank] + value
-                        behind = layouts.kind[layout, i]
                         total_gain += power_with(winds, rose, i, direction, lane, behind, total, kinds, model)
                         total_gain -= found.power[element, i]
         add_block(total_gain, shared)
