@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 
-from leeward.wind.gpu import device, field_kernels, kernels
+from leeward.wind.gpu import device, field_kernels, gradient_kernels, kernels, map_kernels
 from leeward.wind.gpu.single import in_single_precision
 from leeward.wind.kernels.build import with_differences
 from leeward.wind.kernels.compile import once
@@ -32,10 +32,10 @@ def device_kernels(model: "type[WakeModel]", single: bool) -> kernels.Device:
         kernels.make_arrange(number),
         kernels.make_forward(formulas, source_rows, number),
         kernels.make_finish(formulas, source_rows),
-        kernels.make_backward(formulas, source_rows, number),
-        kernels.make_worth(formulas, source_rows),
-        kernels.make_points(formulas, source_rows),
-        kernels.make_gains(formulas, source_rows),
+        gradient_kernels.make_backward(formulas, source_rows, number),
+        map_kernels.make_worth(formulas, source_rows),
+        map_kernels.make_points(formulas, source_rows),
+        map_kernels.make_gains(formulas, source_rows),
     )
     every = (compiled(in_single_precision(loop) if single else loop, single) for loop in loops)
     sums = (kernels.add_groups, kernels.add_all)
