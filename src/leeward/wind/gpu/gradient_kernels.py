@@ -9,7 +9,7 @@ from leeward.wind.gpu.data import BY_X, BY_Y, SHARE, SUMS, TEAM, TEAMS, WARP
 from leeward.wind.gpu.kernels import (
     element_of,
     first_pair,
-    largest_of_block,
+    most_turbines,
     of_place,
     rank_of,
     rotor_of,
@@ -106,7 +106,7 @@ def make_backward(formulas: Any, source_rows: TupleRows, number: Any) -> Any:
         if element < chunk.layouts * chunk.directions * chunk.lanes:
             turbines, rose = layouts.standing[layout], layouts.rose[layout]
             cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
-        most = largest_of_block(turbines, shared)
+        most = most_turbines(layouts, chunk, cuda.blockIdx.x)
         for back in range(most):
             each = most - 1 - back
             rank = np.uint32(each)

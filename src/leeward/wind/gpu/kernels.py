@@ -207,15 +207,14 @@ def make_arrange(number: Any) -> Any:
 
 
 @formula
-def largest_of_block(value, shared):
-    """Return the largest value in the threads of a block."""
-    shared[cuda.threadIdx.x] = value
-    cuda.syncthreads()
-    largest = 0
-    for thread in range(WARP):
-        largest = max(largest, int(shared[thread]))
-    cuda.syncthreads()
-    return largest
+def most_turbines(layouts, chunk, block):
+    """Return the largest number of turbines in the elements of a block, so that all its threads take as many steps."""
+    most = 0
+    for team in range(TEAMS):
+        element, _, layout, _, _ = element_of(block * TEAMS + team, chunk)
+        if element < chunk.layouts * chunk.directions * chunk.lanes:
+            most = max(most, layouts.standing[layout])
+    return most
 
 
 @formula
@@ -244,7 +243,7 @@ def make_forward(formulas: Any, source_rows: TupleRows, number: Any) -> Any:
         turbines, rose, p = 0, np.uint32(0), model.parameters
         if element < chunk.layouts * chunk.directions * chunk.lanes:
             turbines, rose = layouts.standing[layout], layouts.rose[layout]
-        for each in range(largest_of_block(turbines, shared)):
+        for each in range(most_turbines(layouts, chunk, cuda.blockIdx.x)):
             rank, total = np.uint32(each), 0.0
             if each < turbines:
                 here = rank_of(layouts, layout, order, row, rank, kinds)
