@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
 	test-cluster test-slurm test-browser test-fuse test-nfs test-under-load bench-wake \
 	bench-layout bench-records bench-store bench-salvage bench-study \
-	bench-cluster bench-dashboard bench-start faults clean
+	bench-cluster bench-dashboard bench-start bench-gpu faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -129,6 +129,10 @@ bench-cluster: $(VENV)/.installed-test
 # `leeward serve` on 100 000 tasks: five minutes, and 1 GB for temporary files
 bench-dashboard: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/dashboard.py
+
+# a GPU beside the CPU of the same machine, and 3000 layouts of the built-in campaign: needs a GPU and the extra `gpu`
+bench-gpu: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/gpu.py --store --compare 200
 
 # commands with an empty cache, which compile first; BEFORE=revision compares with it
 bench-start: $(VENV)/.installed
