@@ -34,7 +34,7 @@ def device_kernels(model: "type[WakeModel]", single: bool) -> kernels.Device:
         kernels.make_finish(formulas, source_rows),
         gradient_kernels.make_backward(formulas, source_rows, number),
         map_kernels.make_worth(formulas, source_rows),
-        map_kernels.make_points(formulas, source_rows),
+        map_kernels.make_points(formulas, source_rows, number),
         map_kernels.make_gains(formulas, source_rows),
     )
     every = (compiled(in_single_precision(loop) if single else loop, single) for loop in loops)

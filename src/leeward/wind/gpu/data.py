@@ -9,6 +9,7 @@ SHARE, BY_X, BY_Y = 0, 1, 2  # columns of `States.adjoints`
 WARP, TEAM, TEAMS = 32, 4, 8  # threads of a block, threads that compute an element, elements of a block
 SUMS = 3 * WARP  # numbers that the threads of a block share
 GROUP = 64  # elements that one thread adds up
+LANES = 8  # that one thread computes together at a point
 THREADS = 128  # of a block that adds up the conditions at a point
 
 

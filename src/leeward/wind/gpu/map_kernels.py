@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from leeward.wind.gpu.data import CROSSWIND, DOWNWIND, GROUND, HEIGHT, SHARE, THREADS
+from leeward.wind.gpu.data import CROSSWIND, DOWNWIND, GROUND, HEIGHT, LANES, SHARE, THREADS
 from leeward.wind.gpu.kernels import (
     element_of,
     first_pair,
@@ -121,46 +121,93 @@ def rotor_behind(downwind, crosswind, order, row, rank, points, layout, point, k
     return rotor_between(downwind, crosswind, height, ground, there, ground_there, radius)[0]
 
 
-def make_points(formulas: Any, source_rows: TupleRows) -> Any:
+def make_points(formulas: Any, source_rows: TupleRows, number: Any) -> Any:
     wake_at, contribution, read = formulas.wake_at, formulas.contribution, source_rows.read_record
+
+    @formula
+    def add_wakes(
+        totals,
+        first,
+        lanes,
+        layouts,
+        layout,
+        winds,
+        direction,
+        order,
+        row,
+        states,
+        points,
+        point,
+        along,
+        across,
+        rotor,
+        lanes_of_row,
+        kinds,
+        model,
+    ):
+        """Fill `totals` with the contributions at a point in some lanes of a row, from `first` on."""
+        kind, rose, p = points.kind[layout], layouts.rose[layout], model.parameters
+        for lane in range(lanes):
+            totals[lane] = 0.0
+        for each in range(layouts.standing[layout]):
+            rank = np.uint32(each)
+            if along - order.place[row, rank, DOWNWIND] <= -SAME_PLACE:
+                break
+            downwind, crosswind = way_to_point(order, row, rank, points, layout, point, along, across)
+            if reaches_place(downwind, crosswind, kind, model):
+                seen = rotor_at(downwind, crosswind, order, row, rank, points, layout, point, rotor, kinds)
+                for lane in range(lanes):
+                    element = np.uint32(row * lanes_of_row + first + lane)
+                    value = contribution(wake_at(seen, read(states.sources, element, rank, 0), p), p, model.table)
+                    if len(winds.scale):
+                        at = np.uint32(first + lane)
+                        value *= of_place(winds.scale, rose, order.turbine[row, rank], direction, at)
+                    totals[lane] += value
 
     def points_yield(layouts, winds, chunk, kinds, model, order, states, points, at_winds, rotor, gain):
         """Add the yield (MW) of one more turbine at each point to gain[layout, point], see `points` in `maps`.
 
-        After `forward`. A block of THREADS for each layout and point.
+        After `forward`. A block of THREADS for each layout and point, a thread for each direction: most wakes do not
+        reach the point, in all lanes.
         """
-        shared = cuda.shared.array(THREADS, types.float64)
+        shared, totals = cuda.shared.array(THREADS, types.float64), cuda.local.array(LANES, number)
         block, count = np.uint32(cuda.blockIdx.x), np.uint32(points.x.shape[1])
-        layout, point = np.uint32(chunk.layout) + block // count, block % count
-        rose, p = layouts.rose[layout], model.parameters
-        kind, total_power = points.kind[layout], 0.0
+        layout, point = np.uint32(chunk.layout + block // count), np.uint32(block % count)
+        rose, kind, total_power = layouts.rose[layout], points.kind[layout], 0.0
         if points.free[layout, point]:
-            for k in range(cuda.threadIdx.x, chunk.directions * chunk.lanes, THREADS):
-                g, lane = np.uint32(k // chunk.lanes), np.uint32(k % chunk.lanes)
+            x, y = points.x[layout, point], points.y[layout, point]
+            for g in range(cuda.threadIdx.x, chunk.directions, THREADS):
                 direction = np.uint32(chunk.direction + g)
-                weight = of_place(at_winds.weight, rose, point, direction, lane)
-                if weight == 0.0:
-                    continue
                 row = np.uint32((layout - chunk.layout) * chunk.directions + g)
-                element = np.uint32(row * chunk.lanes + lane)
                 cosine, sine = winds.cosine[rose, direction], winds.sine[rose, direction]
-                x, y = points.x[layout, point], points.y[layout, point]
                 along, across = -cosine * x - sine * y, sine * x - cosine * y
-                total = 0.0
-                for each in range(layouts.standing[layout]):
-                    rank = np.uint32(each)
-                    if along - order.place[row, rank, DOWNWIND] <= -SAME_PLACE:
-                        break
-                    downwind, crosswind = way_to_point(order, row, rank, points, layout, point, along, across)
-                    if reaches_place(downwind, crosswind, kind, model):
-                        seen = rotor_at(downwind, crosswind, order, row, rank, points, layout, point, rotor, kinds)
-                        value = contribution(wake_at(seen, read(states.sources, element, rank, 0), p), p, model.table)
-                        if len(winds.scale):
-                            value *= of_place(winds.scale, rose, order.turbine[row, rank], direction, lane)
-                        total += value
-                if len(at_winds.scale):
-                    total /= of_place(at_winds.scale, rose, point, direction, lane)
-                total_power += power_with(at_winds, rose, point, direction, lane, kind, total, kinds, model)
+                for first in range(0, chunk.lanes, LANES):
+                    lanes = min(LANES, chunk.lanes - first)
+                    add_wakes(
+                        totals,
+                        first,
+                        lanes,
+                        layouts,
+                        layout,
+                        winds,
+                        direction,
+                        order,
+                        row,
+                        states,
+                        points,
+                        point,
+                        along,
+                        across,
+                        rotor,
+                        chunk.lanes,
+                        kinds,
+                        model,
+                    )
+                    for k in range(lanes):
+                        lane, total = np.uint32(first + k), totals[k]
+                        if len(at_winds.scale):
+                            total /= of_place(at_winds.scale, rose, point, direction, lane)
+                        total_power += power_with(at_winds, rose, point, direction, lane, kind, total, kinds, model)
         add_block(total_power, shared)
         if cuda.threadIdx.x == 0:
             gain[layout, point] += shared[0]
