@@ -34,7 +34,7 @@ TIMED = 20  # layouts by which the time of a CPU core is measured
 STATUS_S = 30.0  # between two lines about a campaign that runs
 WIDTH = 62  # of the first column
 BUILT_IN = "danish-energy-island"
-LEEWARD = str(Path(sys.executable).parent / "leeward")
+LEEWARD = [sys.executable, "-c", "from leeward.cli import main; main()"]
 
 
 # the table
@@ -247,7 +247,7 @@ def stored(source, recipe, keys):
     seeds = max(key.seed for key in keys) + 1
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "tasks.txt").write_text("".join(f"{key}\n" for key in keys), encoding="utf-8")
-        command = [LEEWARD, "run", source, "--engine", "gpu", "--recipe", recipe, "--effort", "normal", "--quiet"]
+        command = [*LEEWARD, "run", source, "--engine", "gpu", "--recipe", recipe, "--effort", "normal", "--quiet"]
         command += ["--seeds", str(seeds), "--only-from", "tasks.txt", "-o", "layouts.h5"]
         began = time.perf_counter()
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
