@@ -112,6 +112,30 @@ def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array
     return east, north
 
 
+def several_layouts(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+    """Return the coordinates of many layouts, shape (layouts, turbines) each; they may not be finite."""
+    east, north = _of_layouts(x, "x"), _of_layouts(y, "y")
+    if east.shape != north.shape:
+        raise InputError(f"x has the shape {east.shape} and y {north.shape}; expected the same (layouts, turbines)")
+    return east, north
+
+
+def _of_layouts(values: npt.ArrayLike, what: str) -> Array:
+    rows = values if isinstance(values, list | tuple) else ()
+    counts = {len(row) for row in rows if isinstance(row, list | tuple | np.ndarray)}
+    if len(counts) > 1:
+        raise InputError(
+            f"{what}: the layouts have {min(counts)} to {max(counts)} turbines; expected the same number in each; "
+            "evaluate layouts of different size in separate calls"
+        )
+    array = _numbers(values, what)
+    if array.ndim != 2:
+        raise InputError(
+            f"{what} has the shape {array.shape}; expected (layouts, turbines), for example [[0, 900]] for one layout"
+        )
+    return array
+
+
 def one_or_more(values: npt.ArrayLike, what: str) -> Array:
     """Return one or more numbers as an array of one dimension."""
     array = finite_array(np.atleast_1d(np.asarray(values)), what)

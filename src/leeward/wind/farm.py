@@ -1,8 +1,9 @@
 """Wind farms: the energy of a layout and its gradient."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
-from leeward.wind.checks import Array, coordinates, positions
+from leeward.wind.checks import Array, coordinates, one_of, positions, several_layouts
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, by_condition, each_block, local_of, wind_of
 from leeward.wind.field_data import AIR_DENSITY
@@ -21,6 +22,9 @@ from leeward.wind.simulation import Simulation
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
+
+if TYPE_CHECKING:
+    from leeward.wind.gpu.farm import GpuFarm
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class WindFarm:
     turbine: one type for all positions, or one for each. wake_model: a name (`module:Name` for a custom model), or an
     object with options. neighbours: existing turbines. threads: number of threads; results do not depend on it.
     x, y of every method: metres, east and north, in any projected coordinate system.
+
+    device: "cpu", or "cuda" for an NVIDIA GPU. The GPU computes `aep_gwh`, `aep_gradient`, `sampled_aep_gradient`,
+    `simulate`, `wake_loss` and the same for batches, in double precision unless asked otherwise; all other methods use
+    the CPU. The methods for batches evaluate many layouts in one call; their x and y have the shape (layouts,
+    turbines). A GPU computes them together, so it needs many layouts to be fast.
     """
 
     aep = Renamed("aep_gwh")
@@ -52,6 +61,7 @@ class WindFarm:
         *,
         neighbours: Neighbours | None = None,
         threads: int = 1,
+        device: str = "cpu",
     ) -> None:
         if not isinstance(site, Site):
             raise InputError(f"site is {site!r:.60}; expected a Site, for example Site.from_file(path)")
@@ -62,6 +72,7 @@ class WindFarm:
         self.wake_model = models.wake_model(wake_model)
         self.neighbours = neighbours
         self.threads = threads
+        self.device = one_of(device, ("cpu", "cuda"), "device")
         x, y = NO_PLACES.x, NO_PLACES.y
         others: list[Turbine] = []
         if neighbours is not None:
@@ -80,15 +91,31 @@ class WindFarm:
         self._engine = Engine(list(index), self.wake_model, site.turbulence_range, site.density_range)
         self._farm_kinds = np.array([index[turbine] for turbine in farm_types], dtype=np.uint32)
         self._neighbours = Places(x, y, np.array([index[turbine] for turbine in others], dtype=np.uint32))
+        self._gpu = self._on_gpu() if device == "cuda" else None
+
+    def _on_gpu(self) -> "GpuFarm":
+        from leeward.wind.gpu.farm import GpuFarm
+
+        return GpuFarm(self._engine, self.site)
 
     def on(self, site: Site, turbine: Turbine | Sequence[Turbine] | None = None) -> "WindFarm":
         """Return the farm on another site, and possibly with other turbines."""
         turbine = self.turbine if turbine is None else turbine
-        return WindFarm(site, turbine, self.wake_model, neighbours=self.neighbours, threads=self.threads)
+        there, threads, device = self.neighbours, self.threads, self.device
+        return WindFarm(site, turbine, self.wake_model, neighbours=there, threads=threads, device=device)
 
     def aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Return the annual energy production, GWh."""
-        return float(self._total(self._engine.power, self._placed(x, y)).sum()) * GWH_PER_MW
+        return float(self._powers([self._placed(x, y)])[0].sum()) * GWH_PER_MW
+
+    def batch_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike, *, precision: str = "double") -> Array:
+        """Return the annual energy production of each layout, GWh; shape (layouts,).
+
+        precision: "single" is faster on a GPU, and differs by less than 2e-5. The CPU and wake models without
+        derivatives of their own ignore it, and use double precision.
+        """
+        power = self._powers(self._placed_each(x, y), _is_single(precision))
+        return np.array([float(each.sum()) * GWH_PER_MW for each in power])
 
     def aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
@@ -97,11 +124,26 @@ class WindFarm:
 
         conditions: by default all of the site's; for example a sample from `site.draw`.
         """
-        places = self._placed(x, y)
-        counted = self._counted(places)
-        total = self._total(lambda block: self._engine.gradient(block, counted), places, conditions)
-        power, by_x, by_y = total * GWH_PER_MW
+        given = None if conditions is None else [conditions]
+        power, by_x, by_y = self._gradients([self._placed(x, y)], given)[:, 0] * GWH_PER_MW
         return float(power.sum()), by_x, by_y
+
+    def batch_aep_gradient(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        conditions: Conditions | Sequence[Conditions] | None = None,
+        *,
+        precision: str = "double",
+    ) -> tuple[Array, Array, Array]:
+        """Return the results of `aep_gradient` for each layout; shapes (layouts,), then (layouts, turbines) twice.
+
+        conditions: for all layouts, or a sequence with those of each; by default all of the site's. precision: as in
+        `batch_aep_gwh`.
+        """
+        single, places = _is_single(precision), self._placed_each(x, y)
+        power, by_x, by_y = self._gradients(places, _conditions_of_each(conditions, len(places)), single) * GWH_PER_MW
+        return np.array([float(each.sum()) for each in power]), by_x, by_y
 
     def sampled_aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
@@ -112,17 +154,40 @@ class WindFarm:
         distribution: all directions, and the speeds that the site's bins cover. Any other wind is drawn from its own
         conditions.
         """
-        if not (isinstance(count, int | np.integer) and count >= 1):
-            raise InputError(f"count is {count!r}; expected a whole number, 1 or more")
-        if not isinstance(rng, np.random.Generator):
-            raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
+        _check_draw(count, rng)
         return self.aep_gradient(x, y, self.site.draw(count, rng))
+
+    def batch_sampled_aep_gradient(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """Return the results of `sampled_aep_gradient` for each layout, shapes as of `batch_aep_gradient`.
+
+        Each layout has its own draw. They are those that calls for one layout after the other would make.
+        """
+        _check_draw(count, rng)
+        layouts = len(several_layouts(x, y)[0])
+        return self.batch_aep_gradient(x, y, [self.site.draw(count, rng) for _ in range(layouts)])
 
     def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
         """Return energy, effective wind speed and wake loss of each turbine; `per_condition` adds each condition."""
-        places = self._placed(x, y)
+        (found,) = self._simulations([self._placed(x, y)], per_condition)
+        return found
+
+    def batch_simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> list[Simulation]:
+        """Return the result of `simulate` for each layout."""
+        return list(self._simulations(self._placed_each(x, y), per_condition))
+
+    def _simulations(self, layouts: Sequence[Places], per_condition: bool) -> Iterator[Simulation]:
+        if self._gpu is None:
+            found: Iterable[tuple[Array, Array]] = map(self._with_speeds, layouts)
+        else:
+            found = self._gpu.speeds(layouts, self._farm_size(layouts[0]) if layouts else 0)
+        for places, (power, by_row) in zip(layouts, found, strict=True):
+            yield self._simulation(places, power, self._by_condition(by_row), per_condition)
+
+    def _simulation(self, places: Places, power: Array, speeds: Array, per_condition: bool) -> Simulation:
+        """Return the results of a layout. power: mean, MW; speeds: effective, in each condition, m/s."""
         turbines = self._farm_turbines(places)
-        power, speeds = self._with_speeds(places)
         free, weight, density = self._free_wind(places)
 
         def power_at(values: Array) -> Array:
@@ -298,24 +363,29 @@ class WindFarm:
         places = self._placed(x, y)
         return Flow(self._engine, self.site.conditions, places, self._farm_turbines(places), self.threads)
 
-    def _placed(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
-        """Return the farm's turbines, then the neighbours."""
-        farm = self._farm_places(x, y, is_complete=True)
+    def _placed(self, x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> Places:
+        """Return the farm's turbines, then the neighbours. what: begins the messages."""
+        farm = self._farm_places(x, y, is_complete=True, what=what)
         if self.site.field is not None:
-            self.site.field.check_places(farm.x, farm.y, "turbine ")
-        return _joined(farm, self._neighbours)
+            self.site.field.check_places(farm.x, farm.y, f"{what}turbine ")
+        return _joined(farm, self._neighbours, what)
+
+    def _placed_each(self, x: npt.ArrayLike, y: npt.ArrayLike) -> list[Places]:
+        """Return the result of `_placed` for each layout."""
+        east, north = several_layouts(x, y)
+        return [self._placed(*each, f"layout {i}: ") for i, each in enumerate(zip(east, north, strict=True))]
 
     def _neighbours_first(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
         """Return the neighbours, which do not change as a farm grows, then the first turbines of the farm."""
         return _joined(self._neighbours, self._farm_places(x, y, is_complete=False))
 
-    def _farm_places(self, x: npt.ArrayLike, y: npt.ArrayLike, is_complete: bool) -> Places:
-        east, north = positions(x, y)
+    def _farm_places(self, x: npt.ArrayLike, y: npt.ArrayLike, is_complete: bool, what: str = "") -> Places:
+        east, north = positions(x, y, what)
         count, given = len(east), len(self._farm_kinds)
         if isinstance(self.turbine, Turbine):
             return Places(east, north, np.zeros(count, dtype=np.uint32))
         if is_complete and count != given:
-            raise InputError(f"{given} turbines for {count} positions; expected one for each, or one for all")
+            raise InputError(f"{what}{given} turbines for {count} positions; expected one for each, or one for all")
         if count > given:
             raise InputError(f"{count} positions for a farm of {given} turbines; expected at most {given}")
         return Places(east, north, self._farm_kinds[:count])
@@ -355,6 +425,28 @@ class WindFarm:
     def _local(self) -> LocalWind | None:
         return local_of(self.site.conditions)
 
+    def _powers(self, layouts: Sequence[Places], single: bool = False) -> Array:
+        """Return the mean power (MW) of each of the farm's turbines; shape (layouts, turbines)."""
+        if self._gpu is not None:
+            return self._gpu.power(layouts, self._farm_size(layouts[0]) if layouts else 0, single)
+        return np.array([self._total(self._engine.power, places) for places in layouts])
+
+    def _gradients(
+        self, layouts: Sequence[Places], conditions: Sequence[Conditions] | None = None, single: bool = False
+    ) -> Array:
+        """Return `_powers`, and derivatives of their sum by x and y (MW/m); shape (3, layouts, turbines).
+
+        conditions: those of each layout, by default the site's.
+        """
+        farm = self._farm_size(layouts[0]) if layouts else 0
+        if self._gpu is not None:
+            return self._gpu.gradient(layouts, farm, conditions, single)
+        found = np.zeros((3, len(layouts), farm))
+        for i, places in enumerate(layouts):
+            work = functools.partial(self._engine.gradient, counted=self._counted(places))
+            found[:, i] = self._total(work, places, None if conditions is None else conditions[i])
+        return found
+
     def _total(self, work: Callable[[Block], Array], places: Places, conditions: Conditions | None = None) -> Array:
         """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines).
 
@@ -365,7 +457,7 @@ class WindFarm:
         return np.asarray(total)[..., : self._farm_size(places)]
 
     def _with_speeds(self, places: Places) -> tuple[Array, Array]:
-        """Return mean power (turbines,) and effective speeds of shape (turbines, directions, speeds)."""
+        """Return mean power (MW), and effective speeds (m/s) of shape (turbines, rows, lanes)."""
 
         def power_and_speeds(block: Block) -> tuple[Array, Array]:
             speeds = np.empty((len(places.x), (block.end - block.begin) * block.wind.speed.shape[2]))
@@ -378,8 +470,7 @@ class WindFarm:
             power += part
             speeds.append(speed)
         _, rows, filled = self._wind.speed.shape
-        by_row = np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)
-        return power[:farm], self._by_condition(by_row)
+        return power[:farm], np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)
 
     def _free_wind(self, places: Places) -> tuple[Array, Array, Array]:
         """Return the free speed and the weight at each farm turbine in each condition, and the relative air density.
@@ -415,9 +506,37 @@ def _one_each(turbine: Turbine | Iterable[Turbine], count: int, where: str) -> l
     return each
 
 
-def _joined(first: Places, second: Places) -> Places:
+def _is_single(precision: str) -> bool:
+    return one_of(precision, ("double", "single"), "precision") == "single"
+
+
+def _conditions_of_each(
+    conditions: Conditions | Sequence[Conditions] | None, layouts: int
+) -> Sequence[Conditions] | None:
+    """Return the conditions of each layout; None for those of the site."""
+    if conditions is None:
+        return None
+    if isinstance(conditions, Conditions):
+        return [conditions] * layouts
+    each = list(conditions) if isinstance(conditions, Iterable) else []
+    if (layouts and not each) or not all(isinstance(one, Conditions) for one in each):
+        raise InputError(f"conditions is {conditions!r:.60}; expected Conditions, or a sequence of them")
+    if len(each) != layouts:
+        raise InputError(f"{len(each)} conditions for {layouts} layouts; expected one for each, or one for all")
+    return each
+
+
+def _check_draw(count: int, rng: np.random.Generator) -> None:
+    """Raise InputError for a wrong number of draws or a wrong generator."""
+    if not (isinstance(count, int | np.integer) and count >= 1):
+        raise InputError(f"count is {count!r}; expected a whole number, 1 or more")
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
+
+
+def _joined(first: Places, second: Places, what: str = "") -> Places:
     """Return the turbines of both; raise InputError if two are at the same point."""
     if not len(first.x) or not len(second.x):
         return first if len(first.x) else second
-    x, y = positions(np.r_[first.x, second.x], np.r_[first.y, second.y], "farm and neighbours: ")
+    x, y = positions(np.r_[first.x, second.x], np.r_[first.y, second.y], f"{what}farm and neighbours: ")
     return Places(x, y, np.r_[first.kind, second.kind])
