@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind import Turbine, WindFarm
+from leeward.wind.conditions import Conditions
 
 Array = npt.NDArray[np.float64]
 
@@ -13,6 +14,11 @@ class GrossYield:
 
     def __init__(self, farm: WindFarm) -> None:
         self._farm = farm.on(farm.site.fewer_directions())
+
+    @property
+    def conditions(self) -> Conditions:
+        """Return the conditions in which the gross yield is computed."""
+        return self._farm.site.conditions
 
     def gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
         """Return the gross yield of a layout (GWh) and its derivatives by x and by y, GWh/m."""

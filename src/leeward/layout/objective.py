@@ -96,10 +96,10 @@ class Objective:
         self._function = Aep(problem) if function is None else function
         self.work = 0
         self._all = len(problem.min_distances_m)
-        self._turbines = problem.turbines
+        self.turbines = problem.turbines
         self._one_type = problem.one_type
         if self._one_type and not isinstance(self.farm.turbine, Turbine):
-            self.farm = self._on(self.farm.site, self._turbines[0])  # one type for any number of positions
+            self.farm = self._on(self.farm.site, self.turbines[0])  # one type for any number of positions
         if self.farm.site.field is not None:
             # on their way, turbines may leave the area and the grid
             self.farm = self._on(self.farm.site.unchecked())
@@ -179,7 +179,7 @@ class Objective:
         if not self.samples:
             return self._gradient(self.reduced_rose, x, y)
         drawn = self.stakes.draw(SAMPLE, rng) if self.stakes else self.farm.site.draw(SAMPLE, rng)
-        if self._gross is not None:
+        if self.gross is not None:
             return self._with_gross(self.farm.net_minus_gross_gradient(x, y, drawn), x, y)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
         return self._uphill(x, y, aep + self.lacking_gwh(drawn), by_x, by_y)
@@ -197,9 +197,9 @@ class Objective:
 
     def _with_gross(self, lost: tuple[float, Array, Array], x: Array, y: Array) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) and the derivatives of the objective. lost: AEP less gross yield, with derivatives."""
-        if self._gross is None:
+        if self.gross is None:
             raise TypeError("the wind does not vary")
-        gross, east, north = self._gross.gradient(x, y)
+        gross, east, north = self.gross.gradient(x, y)
         return self._uphill(x, y, lost[0] + gross, lost[1] + east, lost[2] + north)
 
     def judge(self, x: Array, y: Array) -> tuple[float, float]:
@@ -220,9 +220,9 @@ class Objective:
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
         """Return roughly what the farm would gain from the turbine `moved` at each point, as `worth` counts it, GWh."""
         self.work += self.gain_work(len(at_x))
-        farm, turbine = self.proposing_rose.farm, self._turbines[moved]
+        farm, turbine = self.proposing_rose.farm, self.turbines[moved]
         if not self._one_type:
-            farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
+            farm = self._on(farm.site, [t for i, t in enumerate(self.turbines) if i != moved])
         gain = farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
         return gain + self.proposing_rose.missing_gwh(at_x, at_y, turbine)
 
@@ -266,7 +266,8 @@ class Objective:
         return self._full_gross_aep_gwh - self._gross_aep_gwh(conditions)
 
     @functools.cached_property
-    def _gross(self) -> GrossYield | None:
+    def gross(self) -> GrossYield | None:
+        """The gross yield, if the wind varies over the site."""
         return None if self.farm.site.field is None else GrossYield(self.farm)
 
     @functools.cached_property
@@ -276,12 +277,12 @@ class Objective:
     def _typical_wind(self, conditions: Conditions) -> tuple[Array, Array]:
         """Return mean speeds and weights of conditions over the area, for wind that varies over it."""
         x, y = self._area.random_points(TYPICAL_POINTS, np.random.default_rng(0))
-        return self.farm.mean_free_wind(x, y, conditions, Counter(self._turbines).most_common(1)[0][0])
+        return self.farm.mean_free_wind(x, y, conditions, Counter(self.turbines).most_common(1)[0][0])
 
     @functools.cached_property
     def _gross_power(self) -> Array:
         """Power of all turbines without wakes at `GROSS_SPEEDS`, MW: a table is faster than the curves."""
-        counts = Counter(self._turbines)
+        counts = Counter(self.turbines)
         return np.asarray(sum(count * turbine.power_mw(GROSS_SPEEDS) for turbine, count in counts.items()))
 
     @functools.cached_property
@@ -317,8 +318,8 @@ class Objective:
         cost = _cost(site)
         if cost >= self.full_rose.cost:
             return self.full_rose
-        if self._gross is not None:
-            return Rose(self._on(site), cost, gross=self._gross)
+        if self.gross is not None:
+            return Rose(self._on(site), cost, gross=self.gross)
         return Rose(self._on(site), cost, self.lacking_gwh(site.conditions))
 
     def _on(self, site: Site, turbines: Turbine | list[Turbine] | None = None) -> WindFarm:

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,10 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.layout import smart_start
 from leeward.layout.descent import DescentState
-from leeward.layout.gpu.data import AEP, GRADIENT, Constraints, Stakes
+from leeward.layout.gpu.data import AEP, GRADIENT, Constraints
+from leeward.layout.gpu.energy import DOUBLE, SINGLE, Energy
+from leeward.layout.gpu.field_energy import FieldEnergy
+from leeward.layout.gpu.launch import THREADS, kernel, start
 from leeward.layout.kernels.data import Boundary
 from leeward.layout.lockstep import (
     Batch,
@@ -29,22 +31,19 @@ from leeward.layout.lockstep import (
     Repair,
     Repaired,
 )
-from leeward.layout.objective import SAMPLE, Objective, Rose
+from leeward.layout.objective import SAMPLE, Objective
 from leeward.layout.problem import REPAIR_MARGIN_M, SWEEPS, LayoutProblem
 from leeward.layout.relocation import CANDIDATES, ON_THE_BOUNDARY, boundary_points, order_to_try
 from leeward.layout.search import Pair
-from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import Engine, wind_of
-from leeward.wind.gpu.data import Winds
-from leeward.wind.gpu.engine import Batch as Layouts, BatchEngine, new, to_device, wait
+from leeward.wind.conditions import GWH_PER_MW
+from leeward.wind.engine import Engine
+from leeward.wind.gpu.engine import Batch as Layouts, to_device, wait
 from leeward.wind.kernels.data import Places
 
 Array = npt.NDArray[np.float64]
 
-THREADS = 64  # of a block
 WAITS = 20  # steps of a descent between two waits for the GPU
 POOL = 20_000  # random points of an area, from which candidates are drawn
-SINGLE, DOUBLE = True, False
 
 
 class Site:
@@ -62,13 +61,6 @@ class Site:
         every = [*problem.turbines, *problem.neighbour_types]
         self.kinds = np.array([engine.turbines.index(turbine) for turbine in every], dtype=np.uint32)
         self.objective = Objective(problem)
-
-    def conditions(self, rose: str) -> Conditions:
-        """Return the wind of a rose of the objective, or of `smart_start`."""
-        if rose == "smart_start":
-            return self.objective.smart_start_farm().site.conditions
-        found: Rose = getattr(self.objective, rose)
-        return found.farm.site.conditions
 
     @functools.cached_property
     def pools(self) -> tuple[Array, Array]:
@@ -94,13 +86,11 @@ class GpuBackend:
         farm = each[0].farm
         if any(p.farm.site is not farm.site or p.farm.wake_model != farm.wake_model for p in each):
             raise InputError("the problems have different sites or wake models; expected the same for all on a GPU")
-        if farm.site.field is not None:
-            raise InputError("the wind varies over the site; on a GPU, optimisation needs the same wind everywhere")
         types = dict.fromkeys(turbine for problem in each for turbine in [*problem.turbines, *problem.neighbour_types])
         engine = Engine(list(types), farm.wake_model, farm.site.turbulence_range, farm.site.density_range)
-        self._engines = {DOUBLE: BatchEngine(engine), SINGLE: BatchEngine(engine, single=True)}
         self._sites = {key: Site(i, problem, engine) for i, (key, problem) in enumerate(unique.items())}
-        self._roses: dict[tuple[str, bool], Winds] = {}
+        kind = Energy if farm.site.field is None else FieldEnergy
+        self._energy = kind(engine, lambda: [site.objective for site in self._sites.values()])
 
     # ---- placement
 
@@ -108,7 +98,7 @@ class GpuBackend:
         """Place turbines by SmartStart, in double precision: the random choice depends on the order of the yields."""
         order = sorted(range(len(batch)), key=lambda k: -batch[k][0].problem.n_turbines)
         growing = [Growing(self._site(batch[k][0]), batch[k][1]) for k in order]
-        engine, winds = self._engines[DOUBLE], self._winds("smart_start", DOUBLE)
+        engine, winds = self._energy.engines[DOUBLE], self._energy.winds("smart_start", DOUBLE)
         turbines = np.array([one.site.problem.n_turbines for one in growing])
         # room for the neighbours, then the turbines placed so far
         ends = np.array([one.site.fixed.shape[1] for one in growing])
@@ -121,7 +111,7 @@ class GpuBackend:
         everywhere = [np.concatenate([one.grid, one.site.fixed], axis=1) for one in growing]
         layouts = self._batch([one.site for one in growing], everywhere, DOUBLE)
         grid_x, grid_y = ([one.grid[axis] for one in growing] for axis in (0, 1))
-        points = engine.points(layouts, grid_x, grid_y, [0] * len(growing))
+        points = engine.points(_at_zero(layouts), grid_x, grid_y, [0] * len(growing))
         for turbine in range(int(turbines.max())):
             count = int((turbines > turbine).sum())
             free = np.zeros(points.x.shape, dtype=np.uint8)
@@ -161,41 +151,39 @@ class GpuBackend:
 
     def measure(self, batch: Batch[Measure]) -> Sequence[Measured | Exception]:
         searches, requests = zip(*batch, strict=True)
-        found = self._aep(searches, [(request.x, request.y) for request in requests], "full_rose")
+        layouts = [(request.x, request.y) for request in requests]
+        sites = [self._site(search) for search in searches]
+        together = self._batch(sites, list(map(_relative, sites, layouts)), DOUBLE)
+        gross = self._energy.gross_gwh(together, [search.objective for search in searches])
         return [
-            Measured(aep, 1.0 - aep / gross if gross > 0.0 else 0.0)
-            for aep, gross in zip(found, map(self._gross_gwh, searches), strict=True)
+            Measured(net, 1.0 - net / free if free > 0.0 else 0.0)
+            for net, free in zip(self._aep(searches, layouts, "full_rose"), gross, strict=True)
         ]
-
-    def _gross_gwh(self, search: BatchedSearch) -> float:
-        """Return the AEP without wakes, GWh."""
-        conditions = search.problem.farm.site.conditions
-        each = {t: float(np.vdot(t.power_mw(conditions.speed), conditions.weight)) for t in {*search.problem.turbines}}
-        return sum(each[t] for t in search.problem.turbines) * GWH_PER_MW
 
     def _aep(self, searches: Sequence[BatchedSearch], layouts: Sequence[Pair], rose: str) -> list[float]:
         """Return the AEP (GWh) of each layout on one of the roses of its objective."""
-        engine, sites = self._engines[DOUBLE], [self._site(search) for search in searches]
-        batch = self._batch(sites, [self._relative(*pair) for pair in zip(sites, layouts, strict=True)], DOUBLE)
-        power = engine.power(batch, self._winds(rose, DOUBLE)).copy_to_host()[0]
-        self._notice("judging")
-        return [
-            float(power[i, : site.problem.n_turbines].sum()) * GWH_PER_MW + getattr(search.objective, rose).lacking_gwh
-            for i, (site, search) in enumerate(zip(sites, searches, strict=True))
-        ]
+        sites, found = [self._site(search) for search in searches], np.zeros(len(searches))
+        adds_gross = [self._energy.adds_gross(search.objective, rose) for search in searches]
+        for kind in sorted({*adds_gross}):
+            some = [i for i, each in enumerate(adds_gross) if each == kind]
+            batch = self._batch([sites[i] for i in some], [_relative(sites[i], layouts[i]) for i in some], DOUBLE)
+            power = self._energy.power(batch, rose, kind).copy_to_host()[0]
+            self._notice("judging")
+            for row, i in zip(power, some, strict=True):
+                net = float(row[: sites[i].problem.n_turbines].sum()) * GWH_PER_MW
+                found[i] = net + getattr(searches[i].objective, rose).lacking_gwh
+        return [float(each) for each in found]
 
     # ---- constraints
 
     def repair(self, batch: Batch[Repair]) -> Sequence[Repaired | Exception]:
         searches, requests = zip(*batch, strict=True)
         sites = [self._site(search) for search in searches]
-        layouts = self._batch(
-            sites, [self._relative(s, (r.x, r.y)) for s, r in zip(sites, requests, strict=True)], DOUBLE
-        )
+        layouts = self._batch(sites, [_relative(s, (r.x, r.y)) for s, r in zip(sites, requests, strict=True)], DOUBLE)
         inner = layouts.layouts
         worst = to_device(np.zeros((len(sites), 2, inner.x.shape[1])))
         blocks = -(-len(sites) // 32)
-        _kernel("repair")[blocks, 32](
+        kernel("repair")[blocks, 32](
             inner.x,
             inner.y,
             inner.farm,
@@ -208,7 +196,7 @@ class GpuBackend:
         )
         x, y, left = inner.x.copy_to_host(), inner.y.copy_to_host(), worst.copy_to_host()
         return [
-            Repaired(*self._absolute(site, x[i], y[i]), float(left[i, :, : site.problem.n_turbines].max()))
+            Repaired(*_absolute(site, x[i], y[i]), float(left[i, :, : site.problem.n_turbines].max()))
             for i, site in enumerate(sites)
         ]
 
@@ -218,11 +206,12 @@ class GpuBackend:
         """Move turbines as `relocate` does; the candidates come from a pool of points for each area."""
         moving = [Moving(self._site(search), search, request) for search, request in batch]
         moving.sort(key=lambda one: -one.request.count)
-        engine, winds = self._engines[SINGLE], self._winds("proposing_rose", SINGLE)
+        engine, winds = self._energy.engines[SINGLE], self._energy.winds("proposing_rose", SINGLE)
         sites = [one.site for one in moving]
         layouts = self._batch(sites, [one.at for one in moving], SINGLE)
         limits = self._limits(sites)
         worth = engine.worth(layouts, winds).copy_to_host()[0] * GWH_PER_MW
+        worth += self._energy.missing_gwh(layouts, [site.objective for site in sites])
         for one, values in zip(moving, worth, strict=True):
             one.begin(values)
         rest = layouts.layouts._replace(
@@ -239,21 +228,22 @@ class GpuBackend:
         answers = {id(one.request): one.answer() for one in moving}
         return [answers[id(request)] for _, request in batch]
 
-    def _try(self, moving: list["Moving"], tried: int, layouts: Layouts, rest: Any, limits: Any, winds: Winds) -> None:
+    def _try(self, moving: list["Moving"], tried: int, layouts: Layouts, rest: Any, limits: Any, winds: Any) -> None:
         """Try the next turbine of each layout at its candidates."""
-        engine, count, inner = self._engines[SINGLE], len(moving), layouts.layouts
+        engine, count, inner = self._energy.engines[SINGLE], len(moving), layouts.layouts
         which = to_device([one.order[tried] for one in moving], np.int64)
         at = [one.candidates() for one in moving]
         kinds = [one.site.kinds[one.order[tried]] for one in moving]
-        points = engine.points(layouts, [each[0] for each in at], [each[1] for each in at], kinds)
+        points = engine.points(_at_zero(layouts), [each[0] for each in at], [each[1] for each in at], kinds)
         shape = inner.x.shape
         x, y = np.zeros(shape), np.zeros(shape)
         for i, one in enumerate(moving):
             x[i, : one.at.shape[1]], y[i, : one.at.shape[1]] = one.at
         inner = inner._replace(x=engine.numbers(x), y=engine.numbers(y))
-        _start("find_free", count * points.x.shape[1], inner.x, inner.y, inner.standing, limits, which, points, count)
-        _start("remove", count * shape[1], inner, which, count, rest)
+        start("find_free", count * points.x.shape[1], inner.x, inner.y, inner.standing, limits, which, points, count)
+        start("remove", count * shape[1], inner, which, count, rest)
         gain = engine.gains(layouts._replace(layouts=rest), winds, points, winds).copy_to_host() * GWH_PER_MW
+        gain += self._energy.missing_gwh_at(layouts, points, kinds, [one.site.objective for one in moving])
         free = points.free.copy_to_host()
         for i, one in enumerate(moving):
             one.decide(tried, at[i], gain[i], free[i] == 1)
@@ -261,24 +251,23 @@ class GpuBackend:
     # ---- descent
 
     def descend(self, batch: Batch[Descend]) -> Sequence[DescentState | Exception]:
+        groups: dict[tuple[str | None, bool], list[tuple[BatchedSearch, Descend]]] = {}
+        for search, request in batch:
+            objective = search.objective
+            rose = "judging_rose" if request.settings.judged else None if objective.samples else "reduced_rose"
+            groups.setdefault((rose, self._energy.adds_gross(objective, rose)), []).append((search, request))
         answers: dict[int, DescentState] = {}
-        judged = batch[0][1].settings.judged
-        for samples in (True, False):
-            some = [(s, r) for s, r in batch if not judged and s.objective.samples == samples]
-            if judged and samples:
-                some = list(batch)
-            if some:
-                rose = "judging_rose" if judged else None if samples else "reduced_rose"
-                states = self._descend(sorted(some, key=lambda pair: -pair[1].steps), rose)
-                answers.update(states)
+        for (rose, adds_gross), some in groups.items():
+            answers.update(self._descend(sorted(some, key=lambda pair: -pair[1].steps), rose, adds_gross))
         return [answers[id(request)] for _, request in batch]
 
-    def _descend(self, batch: Sequence[tuple[BatchedSearch, Descend]], rose: str | None) -> dict[int, DescentState]:
+    def _descend(
+        self, batch: Sequence[tuple[BatchedSearch, Descend]], rose: str | None, adds_gross: bool
+    ) -> dict[int, DescentState]:
         """Return the states after the steps, by request. rose: its name, or None for random samples."""
-        engine = self._engines[SINGLE]
         searches, requests = zip(*batch, strict=True)
         sites = [self._site(search) for search in searches]
-        at = [self._relative(s, (r.state.x, r.state.y)) for s, r in zip(sites, requests, strict=True)]
+        at = [_relative(s, (r.state.x, r.state.y)) for s, r in zip(sites, requests, strict=True)]
         double, limits = self._batch(sites, at, DOUBLE).layouts, self._limits(sites)
         layouts = self._batch(sites, at, SINGLE)
         steps = np.array([request.steps for request in requests])
@@ -286,11 +275,9 @@ class GpuBackend:
         if rose is None:
             for i, search in enumerate(searches):
                 shifts[i, : steps[i]] = search.rng.random((steps[i], 2))
-            layouts = layouts._replace(layouts=layouts.layouts._replace(rose=to_device(np.arange(len(batch)), np.uint32)))
-            winds, stakes = self._sampled_winds(len(batch)), self._stakes
+            gradient = self._energy.on_samples(layouts, limits.problem, to_device(shifts), SAMPLE)
         else:
-            winds, stakes = self._winds(rose, SINGLE), None
-        last, shifts = shifts[np.arange(len(batch)), steps - 1], to_device(shifts)
+            gradient = self._energy.on_rose(layouts, rose, adds_gross)
         settings, moments = np.zeros((len(batch), 7)), np.zeros((len(batch), 6, double.x.shape[1]))
         for i, request in enumerate(requests):
             s, state = request.settings, request.state
@@ -302,11 +289,9 @@ class GpuBackend:
         inner = layouts.layouts
         for step in range(int(steps.max())):
             count = int((steps > step).sum())
-            if rose is None:
-                _start("draw", count * SAMPLE, stakes, limits.problem, shifts, step, SAMPLE, count, winds)
-            sums = engine.gradient(layouts._replace(used=count), winds)
-            _start("note", count, sums, GWH_PER_MW, inner.farm, facts, count)
-            _kernel("take_step")[count, THREADS](
+            sums = gradient(step, count)
+            start("note", count, sums, GWH_PER_MW, inner.farm, facts, count)
+            kernel("take_step")[count, THREADS](
                 double.x,
                 double.y,
                 inner.farm,
@@ -327,9 +312,9 @@ class GpuBackend:
         found = {}
         for i, (search, request) in enumerate(batch):
             farm = search.problem.n_turbines
-            lacking = self._lacking(search, rose, last[i])
+            lacking = self._energy.lacking_gwh(search.objective, rose, SAMPLE, shifts[i, steps[i] - 1])
             found[id(request)] = DescentState(
-                *self._absolute(sites[i], x[i], y[i]),
+                *_absolute(sites[i], x[i], y[i]),
                 moments=np.ascontiguousarray(after[i, :, :farm]),
                 step=request.state.step + request.steps,
                 first_gradient=float(noted[i, GRADIENT]),
@@ -337,12 +322,6 @@ class GpuBackend:
                 violation_m=float(after[i, 4, :farm].max()),
             )
         return found
-
-    def _lacking(self, search: BatchedSearch, rose: str | None, shift: Array) -> float:
-        """Return the gross yield (GWh) that a rose, or the sample with this shift, lacks."""
-        if rose is not None:
-            return float(getattr(search.objective, rose).lacking_gwh)
-        return search.objective.lacking_gwh(search.objective.stakes.drawn(SAMPLE, shift))
 
     # ---- data for the GPU
 
@@ -353,36 +332,11 @@ class GpuBackend:
 
     def _batch(self, sites: Sequence[Site], at: Sequence[Array], single: bool) -> Layouts:
         """Return layouts on the GPU. at: relative to the origins, with neighbours, shape (2, turbines)."""
+        origin = np.array([site.origin for site in sites])
         places = [Places(x, y, np.resize(site.kinds, len(x))) for site, (x, y) in zip(sites, at, strict=True)]
         farm, rose = [site.problem.n_turbines for site in sites], [site.number for site in sites]
-        return self._engines[single].batch(places, farm, rose, np.zeros((len(sites), 2)))
-
-    def _winds(self, name: str, single: bool) -> Winds:
-        """Return the roses of this name of all problems."""
-        if (name, single) not in self._roses:
-            each = [site.conditions(name) for site in self._sites.values()]
-            speeds = max(conditions.speed.shape[1] for conditions in each)
-            self._roses[name, single] = self._engines[single].winds([wind_of(c) for c in each], speeds)
-        return self._roses[name, single]
-
-    def _sampled_winds(self, layouts: int) -> Winds:
-        """Return room for a sample of the wind for each layout."""
-        number = self._engines[SINGLE].number
-        values = [new((layouts, 1, SAMPLE, 1), number) for _ in range(3)]
-        none = [new((0, 0, 0, 0), number) for _ in range(2)]
-        return Winds(new((layouts, SAMPLE), number), new((layouts, SAMPLE), number), *values, *none)
-
-    @functools.cached_property
-    def _stakes(self) -> Stakes:
-        """The energy at stake for each problem."""
-        tables = [site.objective.stakes.tables for site in self._sites.values()]
-        order, by_direction, within, ratio = (np.stack(values) for values in zip(*tables, strict=True))
-        conditions = next(iter(self._sites.values())).problem.farm.site.conditions
-        wind = wind_of(replace(conditions, speed=conditions.speed[:, :1], weight=conditions.weight[:, :1]))
-        values = (order, by_direction, within, ratio, wind.cosine, wind.sine)
-        order, by_direction, within, ratio, cosine, sine = map(to_device, values)
-        speed, turbulence = to_device(conditions.speed), to_device(conditions.turbulence_intensity)
-        return Stakes(order, by_direction, within, ratio, cosine, sine, speed, turbulence)
+        batch = self._energy.engines[single].batch(places, farm, rose, np.zeros((len(sites), 2)))
+        return batch._replace(x=origin[:, 0], y=origin[:, 1])
 
     def _limits(self, sites: Sequence[Site]) -> Constraints:
         """Return the constraints, with the number of the problem of each layout."""
@@ -409,14 +363,21 @@ class GpuBackend:
             to_device([0]),
         )
 
-    def _relative(self, site: Site, pair: Pair) -> Array:
-        """Return positions relative to the origin, with neighbours; shape (2, turbines)."""
-        return np.array(site.problem.relative(*pair))
 
-    def _absolute(self, site: Site, x: Array, y: Array) -> Pair:
-        """Return the positions of the farm's turbines, m."""
-        count = site.problem.n_turbines
-        return x[:count] + site.origin[0], y[:count] + site.origin[1]
+def _relative(site: Site, pair: Pair) -> Array:
+    """Return positions relative to the origin, with neighbours; shape (2, turbines)."""
+    return np.array(site.problem.relative(*pair))
+
+
+def _absolute(site: Site, x: Array, y: Array) -> Pair:
+    """Return the positions of the farm's turbines, m."""
+    count = site.problem.n_turbines
+    return x[:count] + site.origin[0], y[:count] + site.origin[1]
+
+
+def _at_zero(layouts: Layouts) -> Layouts:
+    """Return layouts for `points` at positions relative to the origins."""
+    return layouts._replace(x=np.zeros(len(layouts.x)), y=np.zeros(len(layouts.y)))
 
 
 class Growing:
@@ -501,17 +462,3 @@ class Moving:
     def answer(self) -> Relocated:
         x, y = self.at[:, : self.site.problem.n_turbines] + self.site.origin[:, None]
         return Relocated(x, y, self._which, self._places)
-
-
-@functools.cache
-def _kernel(name: str) -> Any:
-    """Return a compiled loop by its name."""
-    from leeward.layout.gpu import kernels
-    from leeward.wind.gpu.build import compiled
-
-    return compiled(getattr(kernels, name), False)
-
-
-def _start(name: str, threads: int, *arguments: object) -> None:
-    """Start a loop with so many threads."""
-    _kernel(name)[-(-threads // THREADS), THREADS](*arguments)

@@ -42,18 +42,11 @@ def boundary_of(limits, problem):
     )
 
 
-def draw(stakes, problem, shifts, step, count, layouts, winds):
-    """Draw `count` wind conditions for each layout, as `roses.Stakes.draw` does. A thread for each condition.
-
-    shifts: two random numbers for each step, shape (layouts, steps, 2). winds: the result, one speed in each direction.
-    """
-    at = cuda.grid(1)
-    layout, k = at // count, at % count
-    if layout >= layouts:
-        return
-    kind = problem[layout]
-    first = (k + shifts[layout, step, 0]) / count
-    second = (k * RATIO + shifts[layout, step, 1]) % 1.0
+@formula
+def condition_of(stakes, kind, shift, step, count, layout, k):
+    """Return the direction and the speed of condition k of a sample, as `roses.Stakes.draw` finds them."""
+    first = (k + shift[layout, step, 0]) / count
+    second = (k * RATIO + shift[layout, step, 1]) % 1.0
     directions, speeds = stakes.ratio.shape[1], stakes.ratio.shape[2]
     reached = first * stakes.by_direction[kind, directions - 1]
     low, high = 0, directions - 1
@@ -66,11 +59,45 @@ def draw(stakes, problem, shifts, step, count, layouts, winds):
     row, column = stakes.order[kind, low], 0
     while column < speeds - 1 and stakes.within[kind, row, column] <= second:
         column += 1
+    return row, column
+
+
+def draw(stakes, problem, shifts, step, count, layouts, winds):
+    """Draw `count` wind conditions for each layout, as `roses.Stakes.draw` does. A thread for each condition.
+
+    shifts: two random numbers for each step, shape (layouts, steps, 2). winds: the result, one speed in each direction.
+    """
+    at = cuda.grid(1)
+    layout, k = at // count, at % count
+    if layout >= layouts:
+        return
+    kind = problem[layout]
+    row, column = condition_of(stakes, kind, shifts, step, count, layout, k)
     winds.cosine[layout, k] = stakes.cosine[row]
     winds.sine[layout, k] = stakes.sine[row]
     winds.speed[layout, 0, k, 0] = stakes.speed[row, column]
     winds.weight[layout, 0, k, 0] = stakes.ratio[kind, row, column] / count
     winds.turbulence_intensity[layout, 0, k, 0] = stakes.turbulence_intensity[row, column]
+
+
+def choose(stakes, problem, shifts, step, count, layouts, direction, speed, weight):
+    """Fill in direction and speed (indices) and weight of the conditions of `draw`; shape (layouts, conditions)."""
+    at = cuda.grid(1)
+    layout, k = at // count, at % count
+    if layout >= layouts:
+        return
+    kind = problem[layout]
+    row, column = condition_of(stakes, kind, shifts, step, count, layout, k)
+    direction[layout, k], speed[layout, k] = row, column
+    weight[layout, k] = stakes.ratio[kind, row, column] / count
+
+
+def add(sums, more):
+    """Add the first rows of an array to another one of shape (rows, layouts, turbines). A thread for each number."""
+    at, layouts, turbines = cuda.grid(1), sums.shape[1], sums.shape[2]
+    row, layout, i = at // turbines // layouts, at // turbines % layouts, at % turbines
+    if row < sums.shape[0]:
+        sums[row, layout, i] += more[row, layout, i]
 
 
 def note(sums, scale, farm, facts, layouts):
