@@ -61,6 +61,13 @@ class Site:
         every = [*problem.turbines, *problem.neighbour_types]
         self.kinds = np.array([engine.turbines.index(turbine) for turbine in every], dtype=np.uint32)
         self.objective = Objective(problem)
+        self._grids: dict[int, Array] = {}
+
+    def grid(self, size: int) -> Array:
+        """Return the points of SmartStart's grid, m, shape (2, points)."""
+        if size not in self._grids:
+            self._grids[size] = np.array(smart_start.grid_points(self.problem, size))
+        return self._grids[size]
 
     @functools.cached_property
     def pools(self) -> tuple[Array, Array]:
@@ -386,7 +393,7 @@ class Growing:
     def __init__(self, site: Site, request: Place) -> None:
         self.site = site
         self._options = request.options
-        self._at = np.array(smart_start.grid_points(site.problem, request.options.grid_size))
+        self._at = site.grid(request.options.grid_size)
         self.grid = self._at - site.origin[:, None]
         self.free = np.ones(self._at.shape[1], dtype=bool)
         self._random = np.random.RandomState(request.seed)  # as in TopFarm, so that a seed gives the same layout
