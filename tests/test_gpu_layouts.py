@@ -1,0 +1,62 @@
+"""Optimisations on a GPU: equal to the CPU. A child process runs the kernels in the simulator of numba-cuda."""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("simulated_layouts.py")
+FAST = ("energy", "place", "repair", "samples", "reduced", "judged", "relocate")
+
+
+def simulated(*cases):
+    """Return the differences of cases, which a child process computes."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, str(PROGRAM), *cases]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@functools.cache
+def fast():
+    return simulated(*FAST)
+
+
+def test_energy_is_that_of_the_cpu():
+    assert max(fast()["energy"].values()) < 1e-12
+
+
+def test_smart_start_places_turbines_at_the_same_points():
+    assert fast()["place"] == {"place": 0.0}
+
+
+def test_repairs_are_those_of_the_cpu():
+    assert max(fast()["repair"].values()) < 1e-8
+
+
+@pytest.mark.parametrize("case", ["samples", "reduced", "judged"])
+def test_a_descent_in_single_precision_is_that_of_the_cpu(case):
+    found = fast()[case]
+    assert found["descent"] < 1e-2  # m, after four steps, some of them of 60 m
+    assert found["values"] < 1e-5
+
+
+def test_a_relocation_is_that_of_the_cpu_with_the_same_candidates():
+    found = fast()["relocate"]
+    assert found["aep"] < 1e-7
+    assert found["gain"] > 0.1  # GWh
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("work", "metres"), [(700_000, 1e-2), (3_000_000, 1e-6)])
+def test_a_whole_optimisation_is_that_of_the_cpu(work, metres):
+    """Both converge to the same layout, so the differences become smaller again."""
+    (found,) = simulated(f"recipe:{work}").values()
+    assert found["layout"] < metres
+    assert found["aep"] < 1e-7
+    assert found["steps"] > 10
