@@ -13,7 +13,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
-	test-cluster test-slurm test-browser test-fuse test-nfs test-under-load bench-wake \
+	test-cluster test-slurm test-browser test-fuse test-nfs test-gpu test-under-load bench-wake \
 	bench-layout bench-records bench-store bench-salvage bench-study \
 	bench-cluster bench-dashboard bench-start bench-gpu faults clean
 
@@ -37,7 +37,7 @@ test: test-begin
 	@echo "  make test-fuse      a file system without locks and links (installs Debian's fuse3)"
 	@echo "  make docs           the documentation site"
 	@echo "Longer still: make faults (hours), make test-nfs (a real NFS, in QEMU), make test-under-load,"
-	@echo "the benchmarks (make bench-...)."
+	@echo "the benchmarks (make bench-...). On a machine with an NVIDIA GPU: make test-gpu."
 
 # everything but `make faults` and the benchmarks; tests of clusters mostly wait, so two kinds of them run side by side
 test-all: test-begin
@@ -54,11 +54,11 @@ test-begin: $(VENV)/.installed-test
 
 # four at a time on two cores: many wait for processes more than they compute
 test-quick: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not slurm and not browser and not fuse and not nfs"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not slurm and not browser and not fuse and not nfs and not gpu"
 
 # the slow ones too; PyWake computes anew what the quick ones read from tests/data/pywake.json
 test-compiled: $(VENV)/.installed-test
-	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not slurm and not browser and not fuse and not nfs"
+	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not slurm and not browser and not fuse and not nfs and not gpu"
 
 # five runs of the quick tests with eight runnable processes on this machine; interrupt it, and run it again to resume
 test-under-load: $(VENV)/.installed-test
@@ -83,6 +83,10 @@ test-fuse: $(VENV)/.installed-test
 # runs on a real NFS, in two machines that QEMU emulates (ci/nfs): Debian's packages; only installing QEMU needs root
 test-nfs: $(VENV)/.installed-test
 	ci/nfs/with $(BIN)/python -m pytest -v -p no:cacheprovider --color=no -m nfs tests/nfs
+
+# the GPU's kernels on a real NVIDIA GPU, beside the CPU; needs the extra `gpu`
+test-gpu: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -v -m gpu
 
 # all that tests/faults can do: hours, an hour of soak among them; `make test-all` runs the short versions; interrupt it,
 # and run it again to resume
