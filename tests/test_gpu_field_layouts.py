@@ -39,6 +39,7 @@ def assert_equal(found):
         assert found.get(name, 0.0) < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FAST)
 def test_an_optimisation_in_a_wind_field_is_that_of_the_cpu(case):
     assert_equal(fast()[case])

@@ -17,7 +17,7 @@ from leeward.wind import Site
 
 PROGRAM = Path(__file__).with_name("simulated_study.py")
 ROUNDING = 1e-12  # the results agree to 1e-9 in any case: neglected wakes differ by less
-FAST = ("series", "study", "bad", "terrain")
+FAST = ("study", "bad", "terrain")
 SLOW = ("rose", "bastankhah_gaussian", "iea37_gaussian", "jensen", "no_wake")
 FIELDS = ("weibull", "everything", "table linear", "series with speed-up", "turbulence at 15 m/s")
 
@@ -38,11 +38,12 @@ def fast():
 
 def test_every_case_is_equal_to_the_cpu():
     """Neighbours begin and end, are of several types, and reach the target through its own wakes and each other's."""
-    found = fast()["series"]
+    found = simulated("series")["series"]
     assert found.pop("loss") > 0.02
     assert max(found.values()) < ROUNDING
 
 
+@pytest.mark.slow
 def test_tasks_of_a_study_are_equal_to_the_cpu():
     found = fast()["study"]
     assert set(found) == {
@@ -56,12 +57,14 @@ def test_tasks_of_a_study_are_equal_to_the_cpu():
     assert max(found.values()) < ROUNDING
 
 
+@pytest.mark.slow
 def test_a_bad_sample_fails_alone():
     found = fast()["bad"]
     assert "neighbours: turbines 0 and 1 are at the same point" in found.pop("target0_scenario1")
     assert found == {"target0_scenario0": "", "target0_scenario2": ""}
 
 
+@pytest.mark.slow
 def test_distances_along_the_terrain_are_rejected():
     assert fast()["terrain"]["error"] == (
         "the wind field has distances along the terrain, which a GPU does not compute in a study; use the engine local"

@@ -67,6 +67,7 @@ def test_the_bytes_of_optimise(problems, options):
         assert_same(ours, optimise(problem, seed, **options))
 
 
+@pytest.mark.slow
 def test_a_whole_effort(problems):
     """Races, polish and hops, on a small rose and by samples."""
     some = [problems["small rose"], problems["small rose"], problems["types"], problems["samples"]]
