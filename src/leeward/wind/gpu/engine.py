@@ -271,7 +271,7 @@ class BatchEngine:
 
     def _sums(self, batch: Batch, winds: Winds, wanted: Wanted) -> Values:
         rows = 3 if wanted.gradient else 1
-        total = to_device(np.zeros((rows, *batch.layouts.x.shape)))
+        total = new((rows, *batch.layouts.x.shape))
         for chunk, work in self._chunks(batch, winds, wanted):
             self._forward(batch, winds, chunk, work)
             found = work.found
@@ -279,7 +279,7 @@ class BatchEngine:
                 self._start_elements("backward", batch, winds, chunk, work, found, work.free)
             if wanted.worth:
                 self._start_elements("worth", batch, winds, chunk, work, found)
-            self._add(found, chunk, work.sums, total)
+            self._add(found, chunk, work.sums, total, is_first=chunk.direction == 0)
         return total
 
     def _forward(self, batch: Batch, winds: Winds, chunk: Chunk, work: Workspace) -> None:
@@ -303,15 +303,18 @@ class BatchEngine:
         kernel, model = getattr(self._kernels, name), self._model(batch.extent)
         kernel[blocks, threads](batch.layouts, winds, chunk, self._kinds, model, work.order, work.states, *more)
 
-    def _add(self, found: Found, chunk: Chunk, sums: Values, total: Values) -> None:
-        """Add what was found in a chunk to `total`, shape (rows, layouts, turbines)."""
+    def _add(self, found: Found, chunk: Chunk, sums: Values, total: Values, *, is_first: bool = False) -> None:
+        """Add what was found in a chunk to `total`, shape (rows, layouts, turbines).
+
+        is_first: nothing is there yet, not even zeros.
+        """
         elements, rows, turbines = chunk.directions * chunk.lanes, total.shape[0], total.shape[2]
         groups, numbers = -(-elements // GROUP), rows * chunk.layouts * turbines
         self._kernels.add_groups[-(-numbers * groups // BLOCK), BLOCK](
             found, rows, elements, groups, chunk.layouts, turbines, sums
         )
         self._kernels.add_all[-(-numbers // BLOCK), BLOCK](
-            sums, rows, groups, chunk.layout, chunk.layouts, turbines, total
+            sums, rows, groups, chunk.layout, chunk.layouts, turbines, int(is_first), total
         )
 
     def _chunks(self, batch: Batch, winds: Winds, wanted: Wanted) -> Iterator[tuple[Chunk, Workspace]]:

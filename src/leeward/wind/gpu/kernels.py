@@ -345,14 +345,17 @@ def add_groups(found, rows, elements, groups, layouts, turbines, sums):
     sums[row, layout, np.uint32(group), i] = total
 
 
-def add_all(sums, rows, groups, first, layouts, turbines, into):
-    """Add the sums of all groups to into[row, first + layout, turbine]. A thread for each of its numbers."""
+def add_all(sums, rows, groups, first, layouts, turbines, is_first, into):
+    """Add the sums of all groups to into[row, first + layout, turbine]. A thread for each of its numbers.
+
+    is_first: 1 if nothing is there yet.
+    """
     at = cuda.grid(1)
     if at >= rows * layouts * turbines:
         return
     i, layout = np.uint32(at % turbines), np.uint32(at // turbines % layouts)
     row, to = np.uint32(at // (turbines * layouts)), np.uint32(first + layout)
-    total = into[row, to, i]
+    total = 0.0 if is_first else into[row, to, i]
     for group in range(groups):
         total += sums[row, layout, np.uint32(group), i]
     into[row, to, i] = total
