@@ -115,8 +115,8 @@ class GpuBackend:
             x[i, : ends[i]], y[i, : ends[i]] = one.site.fixed
             kind[i, : ends[i]] = one.site.kinds[turbines[i] :]
             kind[i, ends[i] : ends[i] + turbines[i]] = one.site.kinds[: turbines[i]]
-        everywhere = [np.concatenate([one.grid, one.site.fixed], axis=1) for one in growing]
-        layouts = self._batch([one.site for one in growing], everywhere, DOUBLE)
+        corners = [one.corners() for one in growing]  # they tell how far wakes can reach
+        layouts = self._batch([one.site for one in growing], corners, DOUBLE)
         grid_x, grid_y = ([one.grid[axis] for one in growing] for axis in (0, 1))
         points = engine.points(_at_zero(layouts), grid_x, grid_y, [0] * len(growing))
         for turbine in range(int(turbines.max())):
@@ -400,6 +400,11 @@ class Growing:
         self._chosen: list[int] = []
         self._places: list[int] = []
         self._is_full = False
+
+    def corners(self) -> Array:
+        """Return two points between which all others lie, relative to the origin, m."""
+        everywhere = np.concatenate([self.grid, self.site.fixed], axis=1)
+        return np.stack([everywhere.min(axis=1), everywhere.max(axis=1)], axis=1)
 
     def find_free(self) -> None:
         """Find the points that are free for the next turbine."""
