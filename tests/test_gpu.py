@@ -1,19 +1,15 @@
 """Wind farms on a GPU: equal to the CPU. A child process runs the kernels in the simulator of numba-cuda."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import functools
 
 import numpy as np
 import pytest
 
+import simulator
 from leeward.errors import InputError
 from leeward.wind import WindFarm, wake_models
 from leeward.wind.gpu import device
 
-PROGRAM = Path(__file__).with_name("simulated_farms.py")
 QUICK = ("batch:nygaard_2022", "conditions:jensen", "not_a_number:jensen", "too_many:jensen")
 SLOW = (
     *(f"batch:{model}" for model in wake_models.CLASSES if model != "nygaard_2022"),
@@ -25,13 +21,7 @@ SLOW = (
 X, Y = np.array([[0.0, 900.0, 1800.0], [0.0, 800.0, -900.0]]), np.array([[0.0, 200.0, -300.0], [0.0, 900.0, 100.0]])
 
 
-def simulated(*names):
-    """Return the differences of cases, which a child process computes."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, str(PROGRAM), *names]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+simulated = functools.partial(simulator.simulated, "simulated_farms.py")
 
 
 def assert_equal(found):

@@ -1,17 +1,13 @@
 """Wind fields on a GPU: equal to the CPU. A child process runs the kernels in the simulator of numba-cuda."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import functools
 
 import pytest
 
+import simulator
 from field_cases import CASES
 from leeward.wind import wake_models
 
-PROGRAM = Path(__file__).with_name("simulated_fields.py")
 SLOW = (
     "energy:table with shear:nygaard_2022",
     "terrain:terrain following:jensen",
@@ -22,13 +18,7 @@ MODELS = ("linear", "momentum", "target", *wake_models.CLASSES)
 HARDEST = ("everything", "power shear on a speed-up", "table linear", "series")
 
 
-def simulated(*names):
-    """Return the differences of cases, which a child process computes."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, str(PROGRAM), *names]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+simulated = functools.partial(simulator.simulated, "simulated_fields.py")
 
 
 def assert_equal(differences):

@@ -1,26 +1,16 @@
 """Optimisations in wind fields on a GPU: equal to the CPU. A child process runs the kernels in the simulator."""
 
 import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("simulated_field_layouts.py")
+import simulator
+
 FAST = ("sampled:everything", "whole:everything")
 IN_SINGLE_PRECISION = ("worth", "gain", "descent: values", "judged descent: values")
 
 
-def simulated(*cases):
-    """Return the differences of cases, which a child process computes."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, str(PROGRAM), *cases]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+simulated = functools.partial(simulator.simulated, "simulated_field_layouts.py")
 
 
 @functools.cache

@@ -1,24 +1,15 @@
 """Optimisations on a GPU: equal to the CPU. A child process runs the kernels in the simulator of numba-cuda."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+import functools
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("simulated_layouts.py")
+import simulator
+
 QUICK = ("energy", "repair", "samples")
 
 
-def simulated(*cases):
-    """Return the differences of cases, which a child process computes."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, str(PROGRAM), *cases]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+simulated = functools.partial(simulator.simulated, "simulated_layouts.py")
 
 
 def assert_a_descent_is_that_of_the_cpu(found):

@@ -1,34 +1,23 @@
 """Studies on a GPU: equal to those on CPUs. A child process runs the kernels in the simulator of numba-cuda."""
 
 import functools
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import field_cases
+import simulator
 from leeward.errors import InputError
 from leeward.study.study import Study
 from leeward.study.work import StudyWork
 from leeward.wind import Site
 
-PROGRAM = Path(__file__).with_name("simulated_study.py")
 ROUNDING = 1e-12  # the results agree to 1e-9 in any case: neglected wakes differ by less
 FAST = ("study", "bad", "terrain")
 SLOW = ("rose", "bastankhah_gaussian", "iea37_gaussian", "jensen", "no_wake")
 FIELDS = ("weibull", "everything", "table linear", "series with speed-up", "turbulence at 15 m/s")
 
 
-def simulated(*names):
-    """Return the results of cases, which a child process computes."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, str(PROGRAM), *names]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+simulated = functools.partial(simulator.simulated, "simulated_study.py")
 
 
 @functools.cache

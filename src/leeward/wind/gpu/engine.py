@@ -77,7 +77,7 @@ def wait() -> None:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to compute of each element besides power. varies: the wind varies over the site."""
+    """Says what to compute of each element besides power. varies: the wind varies over the site."""
 
     gradient: bool = False
     speeds: bool = False

@@ -33,7 +33,7 @@ class Located(NamedTuple):
 
 
 class Varies(NamedTuple):
-    """Which quantities of the wind vary over the site. is_squared: True if `Winds.scale` is the speed squared."""
+    """Says which quantities of the wind vary over the site. is_squared: True if `Winds.scale` is the speed squared."""
 
     speed: bool
     weight: bool

@@ -40,7 +40,7 @@ class Room(NamedTuple):
 
 @dataclass(frozen=True)
 class RoomPlan:
-    """What a room must hold. turbines, points: numbers of places of a layout; directions: of a chunk.
+    """Says what a room must hold. turbines, points: numbers of places of a layout; directions: of a chunk.
 
     number: type of numbers. slopes: with derivatives. wakes: False for power without wakes. uses_turbulence: True if
     wakes depend on it. exponent: of the speed in `Winds.scale`, as in `Engine`.
